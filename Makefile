@@ -1,0 +1,44 @@
+# Two commands for a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint sweep crash golden clean
+
+demo: $(VENV)/.run-ready ## Set up and run the main job on real data into demo-out/
+	$(BIN)/retrodp demo --out demo-out
+
+test: $(VENV)/.test-ready ## Set up and pass the tests
+	$(BIN)/python -m pytest -n 2 -m "not sweep and not crash"
+
+lint: $(VENV)/.test-ready ## Style, types and the laws of the architecture
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+sweep: $(VENV)/.test-ready ## Exhaustive brute force over all windows (long)
+	$(BIN)/python -m pytest -n 2 -m sweep
+
+crash: $(VENV)/.test-ready ## Kill campaigns at every step of a close (long)
+	$(BIN)/python -m pytest -n 2 -m crash
+
+golden: $(VENV)/.test-ready ## Rewrite the golden files; review them as a diff
+	$(BIN)/python -m tests.golden.regenerate
+
+clean:
+	rm -rf $(VENV) demo-out dist build .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "retrodp needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-ready: $(VENV)/bin/python pyproject.toml
+	@echo "Installing retrodp and what it needs into $(VENV) ..."
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.test-ready: $(VENV)/bin/python pyproject.toml
+	@echo "Installing retrodp and its test tools into $(VENV) ..."
+	$(PIP) install -e '.[test]'
+	@touch $@ $(VENV)/.run-ready

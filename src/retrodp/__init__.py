@@ -1,0 +1,1 @@
+"""retrodp: differentially private releases that forget on request."""

@@ -1,0 +1,1 @@
+"""The loop: plan to mechanisms, one round closed, forgetting, verification."""

@@ -1,0 +1,132 @@
+"""What a plan will cost and how large its errors will be, before anything is spent."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.resolve import protection_of, resolve
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.privacy.accountant import delta_of, epsilon_of
+from retrodp.privacy.budget import ApproxDP
+from retrodp.privacy.conversion import epsilon_integer_orders
+from retrodp.privacy.loss import PrivacyLoss
+from retrodp.privacy.neighbours import group_guarantee, group_losses
+
+UNITS = {
+    "record": "one record: its addition and its deletion together",
+    "operation": "one update: an addition or a deletion",
+    "person_round": "all records that one person adds in one round",
+    "person": "all records that one person adds in the declared number of rounds",
+}
+
+
+def check(plan: Plan) -> dict[str, Any]:
+    """Everything that can be said about a plan without data; spends nothing.
+
+    Returns:
+        A JSON-able document: per release mechanism, factor, scale, predicted errors, threshold
+        and share; for the plan the whole cost, its parts, and what holds for which streams.
+    """
+    resolved = resolve(plan)
+    return describe(plan, resolved)
+
+
+def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
+    """The same from a plan that was resolved before."""
+    compiled = compile_plan(plan, resolved)
+    losses = [loss for release in compiled for loss in release.mechanism.cost()]
+    stream = plan.stream
+    return {
+        "format": 1,
+        "horizon": stream.horizon,
+        "round": stream.round,
+        "timezone": stream.timezone,
+        "unit": stream.unit,
+        "protects": UNITS[stream.unit],
+        "fingerprint": resolved.fingerprint,
+        "budget": _budget(plan, resolved, losses),
+        "releases": [
+            _release(release, entry)
+            for release, entry in zip(compiled, resolved.releases, strict=True)
+        ],
+        "retroactivity": {release.name: release.mechanism.retroactive for release in compiled},
+        "notes": _notes(plan, compiled),
+    }
+
+
+def _budget(plan: Plan, resolved: ResolvedPlan, losses: list[PrivacyLoss]) -> dict[str, Any]:
+    parts = {name: Fraction(text) for name, text in resolved.budget["delta_parts"].items()}
+    delta = plan.privacy.delta or Fraction(0)
+    statement: dict[str, Any] = {
+        "model": plan.privacy.model,
+        "epsilon": _number(plan.privacy.epsilon),
+        "delta": _number(delta),
+        "delta_parts": {name: float(part) for name, part in parts.items() if part},
+        "rho": resolved.budget.get("rho"),
+    }
+    others = float(sum(part for name, part in parts.items() if name != "conversion"))
+    if plan.privacy.model == "zcdp":
+        statement["delta_spent"] = delta_of(losses, plan.privacy.epsilon) + others
+        statement["epsilon_adaptive"] = epsilon_integer_orders(losses, parts["conversion"])
+    else:
+        statement["delta_spent"] = others
+        statement["epsilon_adaptive"] = _number(plan.privacy.epsilon)
+    statement["groups"] = [
+        {"group": what, "units": size, **_group(plan, losses, size, has_threshold=others > 0)}
+        for what, size in protection_of(plan).group_sizes
+    ]
+    return statement
+
+
+def _group(
+    plan: Plan, losses: list[PrivacyLoss], size: int, *, has_threshold: bool
+) -> dict[str, float]:
+    """Guarantee of several units at once; with thresholds by the general lemma alone."""
+    epsilon, delta = plan.privacy.epsilon, plan.privacy.delta
+    if delta is None:
+        return {"epsilon": float(epsilon * size), "delta": 0.0}
+    if size == 1:
+        return {"epsilon": float(epsilon), "delta": float(delta)}
+    if has_threshold:
+        guarantee = group_guarantee(ApproxDP(epsilon, delta), size)
+        return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+    return {"epsilon": epsilon_of(group_losses(losses, size), delta), "delta": float(delta)}
+
+
+def _release(release: CompiledRelease, entry: Any) -> dict[str, Any]:
+    facts = {
+        "name": release.name,
+        "kind": entry["kind"],
+        "share": _number(Fraction(entry["share"])),
+        "window": release.window,
+        "retroactive": release.mechanism.retroactive,
+        "adaptive": release.mechanism.adaptive,
+        **release.mechanism.describe(),
+    }
+    if "threshold_delta" in entry:
+        facts["threshold_delta"] = float(Fraction(entry["threshold_delta"]))
+    return facts
+
+
+def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
+    notes = [
+        "When something is released is public: rounds close by the calendar, empty ones too.",
+    ]
+    mechanisms: list[Mechanism] = [release.mechanism for release in compiled]
+    if any(mechanism.adaptive == "no" for mechanism in mechanisms):
+        names = [mechanism.name for mechanism in mechanisms if mechanism.adaptive == "no"]
+        notes.append(
+            f"The threshold of {', '.join(names)} is proved for streams that do not react to "
+            "earlier releases."
+        )
+    if plan.stream.ids and plan.stream.unit == "record":
+        notes.append("An id with q lives is protected by the group guarantee for q units.")
+    return notes
+
+
+def _number(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 else float(value)

@@ -1,0 +1,123 @@
+"""From a resolved plan to the statistics and mechanisms that run it.
+
+The only place that knows all kinds of release: a new kind is a new entry of `_KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.counter import Counter
+from retrodp.mechanisms.histogram import Histogram, SparseHistogram
+from retrodp.plan import kinds
+from retrodp.plan.plan import Plan
+from retrodp.plan.releases import Release
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.statistics.contract import Statistic
+from retrodp.statistics.counts import Count, Sum
+from retrodp.statistics.label import BinLabels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRelease:
+    """One release, ready to run.
+
+    Attributes:
+        statistic: What is measured.
+        mechanism: Where the measure meets noise.
+        window: Rounds for which a record counts after its stamp, or None for ever.
+    """
+
+    statistic: Statistic
+    mechanism: Mechanism
+    window: int | None
+
+    @property
+    def name(self) -> str:
+        """Name of the release."""
+        return self.mechanism.name
+
+    def live(self, stamp: int, round_: int) -> bool:
+        """Whether a record with this stamp counts in this round (KKMNS definition 5.6)."""
+        return self.window is None or round_ - stamp < self.window
+
+
+def compile_plan(plan: Plan, resolved: ResolvedPlan) -> tuple[CompiledRelease, ...]:
+    """Statistics from the plan, mechanisms from what was resolved; nothing is recomputed."""
+    compiled = []
+    for release, entry in zip(plan.releases, resolved.releases, strict=True):
+        compiled.append(
+            CompiledRelease(
+                statistic=statistic_of(plan, release),
+                mechanism=mechanism_of(plan, release, entry),
+                window=release.window,
+            )
+        )
+    return tuple(compiled)
+
+
+def statistic_of(plan: Plan, release: Release) -> Statistic:
+    """The statistic that a release of the plan measures."""
+    return _KINDS[type(release.statistic)].statistic(plan, release)
+
+
+def mechanism_of(plan: Plan, release: Release, entry: Mapping[str, Any]) -> Mechanism:
+    """The mechanism of a release, from its entry in the resolved plan."""
+    noise = CalibratedNoise.from_spec(entry["noise"])
+    return _KINDS[type(release.statistic)].mechanism(plan, release, noise, entry)
+
+
+def is_sparse(plan: Plan, release: Release) -> bool:
+    """Whether the release's bins are decided by the data, through a threshold."""
+    return isinstance(release.statistic, kinds.Histogram) and not plan.is_public(release.by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    statistic: Callable[[Plan, Release], Statistic]
+    mechanism: Callable[[Plan, Release, CalibratedNoise, Mapping[str, Any]], Mechanism]
+
+
+def _labels(plan: Plan, by: tuple[str, ...]) -> BinLabels | None:
+    return BinLabels(columns=tuple(plan.column(name) for name in by)) if by else None
+
+
+def _count(_plan: Plan, release: Release) -> Statistic:
+    return Count(where=release.where)
+
+
+def _histogram(plan: Plan, release: Release) -> Statistic:
+    return Count(by=_labels(plan, release.by), where=release.where)
+
+
+def _sum(plan: Plan, release: Release) -> Statistic:
+    assert isinstance(release.statistic, kinds.Sum)
+    return Sum(
+        of=plan.column(release.statistic.of),
+        by=_labels(plan, release.by),
+        where=release.where,
+    )
+
+
+def _linear(
+    plan: Plan, release: Release, noise: CalibratedNoise, entry: Mapping[str, Any]
+) -> Mechanism:
+    labels = _labels(plan, release.by)
+    if labels is None:
+        return Counter.of(noise)
+    if is_sparse(plan, release):
+        return SparseHistogram.of(noise, threshold=entry["threshold"], max_bins=entry["max_bins"])
+    return Histogram.of(
+        noise, tuple(labels.text(values) for values in plan.public_bins(release.by))
+    )
+
+
+_KINDS: dict[type[kinds.Statistic], _Kind] = {
+    kinds.Count: _Kind(_count, _linear),
+    kinds.Histogram: _Kind(_histogram, _linear),
+    kinds.Sum: _Kind(_sum, _linear),
+}

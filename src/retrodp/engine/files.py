@@ -1,0 +1,155 @@
+"""Where the parts of a store lie, and what must agree before any of them is used.
+
+A store directory holds `ledger.sqlite` (exact), `releases.sqlite` (published), `plan.toml`,
+`plan.resolved.json` and `lock`; the key lies outside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrodp.errors import (
+    KeyMismatchError,
+    PlanChangedError,
+    StoreBehindError,
+    StoreCorruptError,
+    UsageError,
+)
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.store.keyrecord import KeyRecord
+from retrodp.store.ledger import Ledger
+from retrodp.store.releases import Releases
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """Paths inside a store directory."""
+
+    directory: Path
+
+    @property
+    def ledger(self) -> Path:
+        """Exact; opened by the engine alone."""
+        return self.directory / "ledger.sqlite"
+
+    @property
+    def releases(self) -> Path:
+        """Published; what every view reads."""
+        return self.directory / "releases.sqlite"
+
+    @property
+    def plan(self) -> Path:
+        """The plan as it was written."""
+        return self.directory / "plan.toml"
+
+    @property
+    def resolved(self) -> Path:
+        """The plan with everything decided; what a store runs on."""
+        return self.directory / "plan.resolved.json"
+
+    @property
+    def certificate(self) -> Path:
+        """The last certificate of `verify`."""
+        return self.directory / "certificate.json"
+
+    @property
+    def rejected(self) -> Path:
+        """Refused rows of the last ingest, beside the store."""
+        return self.directory.with_name(f"{self.directory.name}.rejected.csv")
+
+    def require_store(self) -> None:
+        """Raise `UsageError` if this is no store."""
+        if not self.resolved.is_file():
+            raise UsageError(
+                f"{self.directory} is not a store.",
+                expected="a directory made by `retrodp run` or `Store.create`",
+                do="Check --store.",
+            )
+
+    def require_new(self) -> None:
+        """Raise `UsageError` if there is something here already."""
+        if self.directory.exists() and any(self.directory.iterdir()):
+            raise UsageError(
+                f"{self.directory} exists and is not empty.",
+                do="Name a new directory for the store.",
+            )
+
+    def read_resolved(self) -> ResolvedPlan:
+        """The resolved plan, as it was stored."""
+        self.require_store()
+        return ResolvedPlan.from_json(self.resolved.read_bytes())
+
+
+def require_same_plan(given: Plan, resolved: ResolvedPlan) -> None:
+    """Raise `PlanChangedError` unless the plan says what the store was created with."""
+    if given.to_dict() == dict(resolved.plan):
+        return
+    changed = sorted(_differences("", given.to_dict(), resolved.plan))
+    raise PlanChangedError(
+        f"The plan differs from the one the store was created with ({', '.join(changed)}).",
+        expected="the plan of the store, see plan.toml in its directory",
+        do="Use that plan, or create a new store with a budget of its own.",
+    )
+
+
+def _differences(path: str, given: object, stored: object) -> set[str]:
+    if isinstance(given, dict) and isinstance(stored, dict):
+        found: set[str] = set()
+        for name in given.keys() | stored.keys():
+            inner = f"{path}.{name}" if path else str(name)
+            found |= _differences(inner, given.get(name), stored.get(name))
+        return found
+    return set() if given == stored else {path}
+
+
+def require_agreement(
+    ledger: Ledger, releases: Releases, key: KeyRecord, resolved: ResolvedPlan
+) -> None:
+    """Raise the error that explains it, unless ledger, releases, key and plan fit together.
+
+    The key's mark and the published releases are two witnesses against a ledger that was rolled
+    back: closing a released round again on other data would use its noise twice.
+    """
+    if ledger.fingerprint != resolved.fingerprint:
+        raise PlanChangedError(
+            "plan.resolved.json is not the one the store was created with.",
+            do="Restore the file from a back-up of this store.",
+        )
+    key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
+    if ledger.test != is_test_id(key.store_id):
+        raise KeyMismatchError(
+            "A test key was given for a real store, or the reverse.",
+            do="Name the key that was made with the store.",
+        )
+    behind = max(key.round, releases.last_round)
+    if ledger.round < behind:
+        raise StoreBehindError(
+            f"The store is at round {ledger.round}, but round {behind} was released already.",
+            expected="a store that is not older than its key and its published releases",
+            do="Releasing a round twice on different data would cancel its noise. Bring back the "
+            "newest back-up of the whole directory; do not copy single files.",
+        )
+    if releases.last_round < ledger.round:
+        pending = ledger.pending()
+        if releases.last_round != ledger.round - 1 or pending is None or pending[0] != ledger.round:
+            raise StoreCorruptError(
+                f"Rounds {releases.last_round + 1} to {ledger.round} were closed, but their "
+                "releases are missing.",
+                do="Bring back the newest back-up of the whole directory.",
+            )
+    published = releases.digest(key.round) if 0 < key.round <= releases.last_round else None
+    if published is not None and published != key.release_sha256:
+        raise StoreBehindError(
+            f"Round {key.round} was released from another copy of this store.",
+            do="Use the copy that its key belongs to.",
+        )
+
+
+TEST_ID = "test-"
+
+
+def is_test_id(store_id: str) -> bool:
+    """Whether a store id is that of a store made for tests, under a fixed key."""
+    return store_id.startswith(TEST_ID)

@@ -1,0 +1,534 @@
+"""The store: what a plan has become. Takes updates in, closes rounds, forgets.
+
+Every release is a pure function of (key, plan, round, surviving data). The order of a close is
+what makes a crash harmless: (1) ledger and release in one transaction; (2) the key forgets the
+rounds before and marks this one; (3) the release is published; (4) erased bytes are rewritten when
+the command ends. Nothing is visible before (3); on opening, the missing steps are completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from retrodp import _check
+from retrodp.engine.close import Closing
+from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.files import (
+    TEST_ID,
+    StoreFiles,
+    require_agreement,
+    require_same_plan,
+)
+from retrodp.engine.forget import Forgotten, Receipt, asked, canonical_text
+from retrodp.engine.resolve import resolve
+from retrodp.engine.totals import Totals
+from retrodp.errors import (
+    FutureDateError,
+    HorizonExceededError,
+    RoundClosedError,
+    StoreCorruptError,
+    UsageError,
+)
+from retrodp.mechanisms.answer import Answer
+from retrodp.noise.key import KeyTree
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.store.keyfile import KeyKeeper, PlainKeyFile, default_key_path
+from retrodp.store.keyrecord import KeyRecord
+from retrodp.store.ledger import Ledger
+from retrodp.store.lock import StoreLock
+from retrodp.store.releases import Releases, digest_of_round
+from retrodp.stream.clock import Clock
+from retrodp.stream.intake import Intake, Tally
+from retrodp.stream.rejected import RefusedRow
+from retrodp.stream.sources import RawBatch, read_frame
+
+Progress = Callable[[int, int], None]  # rounds done, rounds in all
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What one round published.
+
+    Attributes:
+        round: The round, from 1.
+        answers: By name of the release, in the order of the plan.
+    """
+
+    round: int
+    answers: Mapping[str, Answer]
+
+    def __getitem__(self, name: str) -> Answer:
+        """The answer of one release."""
+        if name not in self.answers:
+            raise UsageError(f"The plan has no release {name!r}.", expected=", ".join(self.answers))
+        return self.answers[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of the rows that were handed in. For the operator only."""
+
+    tally: Tally
+    refused: tuple[RefusedRow, ...]
+    new: int
+
+
+class Store:
+    """A running plan in a directory, with its key outside it; one process at a time.
+
+    Use as a context manager: leaving it erases what is due and lets go of the lock.
+    """
+
+    def __init__(self, directory: Path, keeper: KeyKeeper) -> None:
+        """Open; see `create` and `open`."""
+        self._files = StoreFiles(directory)
+        self._keeper = keeper
+        self._files.require_store()
+        self._lock = StoreLock(directory)
+        try:
+            self._resolved = self._files.read_resolved()
+            self._plan = Plan.from_dict(self._resolved.plan)
+            self._clock = Clock.from_boundaries(
+                self._resolved.boundaries, timezone=self._plan.stream.timezone
+            )
+            self._compiled = compile_plan(self._plan, self._resolved)
+            self._key = keeper.read()
+            self._ledger = Ledger.open(self._files.ledger)
+            try:
+                self._releases = Releases(self._files.releases)
+                try:
+                    require_agreement(self._ledger, self._releases, self._key, self._resolved)
+                    self._finish_close()
+                except BaseException:
+                    self._releases.close()
+                    raise
+            except BaseException:
+                self._ledger.close()
+                raise
+        except BaseException:
+            self._lock.release()
+            raise
+        self._totals: Totals | None = None
+        self._ignored = 0
+        if self.round == self.horizon and self._ledger.forgets():
+            self._forget_after_horizon()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self._files.directory)!r}, round={self.round}, horizon={self.horizon})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._let_go()
+
+    @classmethod
+    def create(cls, directory: str | Path, plan: Plan, *, key: KeyKeeper | None = None) -> Store:
+        """Make a store under a new key and open it.
+
+        Args:
+            directory: New or empty.
+            plan: Resolved now, once for all.
+            key: Where the key is kept; by default `DIR.key` beside the directory.
+        """
+        tree, store_id = KeyTree.generate(plan.stream.horizon)
+        return cls._create(Path(directory), plan, key, tree=tree, store_id=store_id)
+
+    @classmethod
+    def create_for_tests(
+        cls, directory: str | Path, plan: Plan, *, root: bytes = bytes(32), name: str = "fixed"
+    ) -> Store:
+        """A store whose noise anyone can derive, so that its bytes can be compared; marked TEST.
+
+        Args:
+            directory: New or empty.
+            plan: As for `create`.
+            root: 32 bytes in the place of the secret.
+            name: Names the store; part of its key.
+        """
+        store_id = TEST_ID + name
+        tree = KeyTree.from_root(root, store_id.encode(), plan.stream.horizon)
+        return cls._create(Path(directory), plan, None, tree=tree, store_id=store_id)
+
+    @classmethod
+    def _create(
+        cls, directory: Path, plan: Plan, key: KeyKeeper | None, *, tree: KeyTree, store_id: str
+    ) -> Store:
+        files = StoreFiles(directory)
+        files.require_new()
+        resolved = resolve(plan)
+        keeper = key or PlainKeyFile(default_key_path(directory))
+        record = KeyRecord(
+            store_id=store_id,
+            fingerprint=resolved.fingerprint,
+            round=0,
+            release_sha256=None,
+            tree=tree,
+        )
+        directory.mkdir(parents=True, exist_ok=True)
+        keeper.create(record)
+        test = store_id.startswith(TEST_ID)
+        Ledger.create(
+            files.ledger,
+            store_id=store_id,
+            fingerprint=resolved.fingerprint,
+            ids=plan.stream.ids,
+            test=test,
+        ).close()
+        Releases.create(files.releases, store_id=store_id, test=test).close()
+        files.plan.write_text(plan.text, encoding="utf-8")
+        # Last: a directory without it is not a store, so an interrupted creation is no store.
+        files.resolved.write_bytes(resolved.to_json())
+        return cls(directory, keeper)
+
+    @classmethod
+    def open(
+        cls, directory: str | Path, *, plan: Plan | None = None, key: KeyKeeper | None = None
+    ) -> Store:
+        """Open an existing store and complete what a crash interrupted.
+
+        Args:
+            directory: Of the store.
+            plan: If given, it must say what the store was created with.
+            key: As for `create`.
+
+        Raises:
+            GuardError: Key, plan, lock or the age of the files do not allow it.
+        """
+        directory = Path(directory)
+        files = StoreFiles(directory)
+        if plan is not None:
+            require_same_plan(plan, files.read_resolved())
+        files.require_store()
+        return cls(directory, key or PlainKeyFile(default_key_path(directory)))
+
+    # What is known; all of it public but the two counts.
+
+    @property
+    def files(self) -> StoreFiles:
+        """Where the parts lie."""
+        return self._files
+
+    @property
+    def key_path(self) -> Path:
+        """The file that holds the key, or the mark of a constant secret."""
+        return self._keeper.path
+
+    @property
+    def plan(self) -> Plan:
+        """The plan the store was created with."""
+        return self._plan
+
+    @property
+    def resolved(self) -> ResolvedPlan:
+        """The plan with everything decided."""
+        return self._resolved
+
+    @property
+    def clock(self) -> Clock:
+        """The calendar, from the stored boundaries."""
+        return self._clock
+
+    @property
+    def releases(self) -> tuple[CompiledRelease, ...]:
+        """Statistics and mechanisms, in the order of the plan."""
+        return self._compiled
+
+    @property
+    def ledger(self) -> Ledger:
+        """The survivors; exact, for the engine only."""
+        return self._ledger
+
+    @property
+    def key(self) -> KeyRecord:
+        """The key as it stands."""
+        return self._key
+
+    @property
+    def store_id(self) -> str:
+        """Public, random name of the store."""
+        return self._ledger.store_id
+
+    @property
+    def horizon(self) -> int:
+        """T."""
+        return self._plan.stream.horizon
+
+    @property
+    def round(self) -> int:
+        """Last closed round; 0 before the first."""
+        return self._ledger.round
+
+    @property
+    def ignored(self) -> int:
+        """Rows ignored at the closes of this object's life. For the operator only."""
+        return self._ignored
+
+    # Taking updates in.
+
+    def ingest(self, batches: Iterable[RawBatch], *, dry_run: bool = False) -> Ingested:
+        """Take the rows of one source in, all or (if the source is refused) nothing.
+
+        Args:
+            batches: From `read_file`, `read_stream` or `read_frame` with `layout()`.
+            dry_run: Judge the rows and take nothing.
+
+        Raises:
+            SourceError: The source is refused whole; nothing of it was taken.
+        """
+        return self._ingest(batches, default_at=None, dry_run=dry_run)
+
+    def layout(self) -> Any:
+        """The columns to look for in a source."""
+        return self._intake.layout()
+
+    @property
+    def _intake(self) -> Intake:
+        return Intake(self._plan, self._clock)
+
+    def _ingest(
+        self, batches: Iterable[RawBatch], *, default_at: int | None, dry_run: bool = False
+    ) -> Ingested:
+        tally, refused, new = Tally(), list[RefusedRow](), 0
+        first_open = self.round + 1
+        with self._ledger.transaction():
+            for raw in batches:
+                taken = self._intake.take(raw, first_open=first_open, default_at=default_at)
+                tally += taken.tally
+                refused += taken.refused
+                if not dry_run:
+                    new += self._ledger.enqueue(taken.arrivals)
+        return Ingested(tally, tuple(refused), new)
+
+    def add(self, frame: Any) -> Ingested:
+        """Take in a pandas, polars or Arrow frame of updates.
+
+        Rows without a column `at` belong to the open round; without `op` they are additions.
+        """
+        at = self._clock.boundaries[self._open_round() - 1]
+        layout = self._intake.layout(has_default_at=True)
+        return self._ingest(read_frame(frame, layout), default_at=at)
+
+    def delete(self, ids: Iterable[str]) -> Ingested:
+        """Delete records by id in the open round; under a person unit use `add` with op."""
+        import pyarrow as pa  # noqa: PLC0415  heavy, and only frames need it
+
+        names = list(ids)
+        id_ = self._plan.reserved.get("id", "id")
+        op = self._plan.reserved.get("op", "op")
+        return self.add(pa.table({id_: names, op: ["delete"] * len(names)}))
+
+    def _open_round(self) -> int:
+        if self.round >= self.horizon:
+            raise HorizonExceededError(
+                f"All {self.horizon} rounds of the plan are closed.",
+                do="Create a new store with a plan and a budget of its own.",
+            )
+        return self.round + 1
+
+    # Closing rounds.
+
+    def close_round(self) -> Release:
+        """Close the open round and publish its release.
+
+        Raises:
+            HorizonExceededError: Every round of the plan is closed.
+        """
+        round_ = self._open_round()
+        totals = self._read_totals()
+        try:
+            answers = self._commit(round_, totals)
+        except BaseException:
+            self._totals = None  # changed in place, but the transaction was not
+            raise
+        self._finish_close()
+        return Release(round_, {answer.release: answer for answer in answers})
+
+    def close_through(
+        self, through: int, *, now: int | None = None, progress: Progress | None = None
+    ) -> int:
+        """Close every open round up to and including `through`.
+
+        Args:
+            through: A round of the plan; closed rounds have nothing to do.
+            now: Microseconds since 1970 UTC; if given, a round that has not begun is refused.
+            progress: Called after each round.
+
+        Returns:
+            How many rounds were closed.
+
+        Raises:
+            FutureDateError: The round has not begun.
+            HorizonExceededError: The round lies after the horizon.
+        """
+        _check.whole(least=0, through=through)
+        if through > self.horizon:
+            raise HorizonExceededError(
+                f"Round {through} lies after the horizon of {self.horizon} rounds.",
+                do="Create a new store with a plan and a budget of its own.",
+            )
+        if now is not None and through >= 1 and self._clock.boundaries[through - 1] > now:
+            raise FutureDateError(
+                f"Round {through} has not begun.",
+                expected=f"a round up to {self._clock.round_of(now)}",
+                do="A round is released when it is over, or early on request, never before it began.",
+            )
+        todo = max(0, through - self.round)
+        for done in range(1, todo + 1):
+            self.close_round()
+            if progress is not None:
+                progress(done, todo)
+        return todo
+
+    def _read_totals(self) -> Totals:
+        if self._totals is None:
+            self._totals = {
+                release.name: self._ledger.read_totals(release.name) for release in self._compiled
+            }
+        return self._totals
+
+    def _commit(self, round_: int, totals: Totals) -> tuple[Answer, ...]:
+        """Step 1: updates, release and round, in one transaction."""
+        with self._ledger.transaction():
+            closing = Closing(plan=self._plan, releases=self._compiled, ledger=self._ledger)
+            closed = closing.close(round_, totals, self._key.tree)
+            content = {answer.release: answer.to_bytes() for answer in closed.answers}
+            self._ledger.set_pending(round_, msgspec.msgpack.encode(content))
+            self._ledger.advance(round_)
+        self._ignored += closed.ignored
+        return closed.answers
+
+    def _finish_close(self) -> None:
+        """Steps 2 and 3 of the last close, as far as they are missing."""
+        pending = self._ledger.pending()
+        if pending is None:
+            if self._key.round < self._ledger.round:  # an older copy of the key
+                digest = self._releases.digest(self._ledger.round)
+                assert digest is not None
+                self._mark(self._ledger.round, digest)
+            return
+        round_, packed = pending
+        content = msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        if round_ != self._ledger.round:
+            raise StoreCorruptError("The ledger holds the release of another round.")
+        self._mark(round_, digest_of_round(round_, content))
+        self._publish(round_, content)
+        self._ledger.clear_pending()
+
+    def _mark(self, round_: int, digest: str) -> None:
+        """Step 2: the key forgets the rounds before this one, and that it was released."""
+        if self._key.round == round_ and self._key.release_sha256 == digest:
+            return
+        if self._key.round >= round_:
+            raise RoundClosedError(f"Round {round_} was released already, with other contents.")
+        record = replace(
+            self._key, round=round_, release_sha256=digest, tree=self._key.tree.advanced(round_)
+        )
+        self._keeper.rewrite(record)
+        self._key = record
+
+    def _publish(self, round_: int, content: Mapping[str, bytes]) -> None:
+        """Step 3: the release becomes visible."""
+        self._releases.publish(round_, content)
+
+    # Forgetting.
+
+    def forget(self, ids: Iterable[str] = (), *, persons: Iterable[str] = ()) -> list[Receipt]:
+        """Forget records by id, or all records of persons, from the open round on.
+
+        What matches is taken out when the open round closes, last of all its updates; updates of
+        theirs that still wait are dropped. Bytes are erased when the store is closed or settled.
+        After the last round they are erased at once, and the last key with them.
+
+        Returns:
+            One receipt a request, the same whether or not anything matched.
+        """
+        requests = asked(ids, persons)
+        if any(request.kind == "person" for request in requests) and not self._plan.stream.person:
+            raise UsageError(
+                "The plan names no person column.",
+                do="Forget by id, or plan stream.person when a store is created.",
+            )
+        if any(request.kind == "id" for request in requests) and not self._plan.stream.ids:
+            raise UsageError("The records of this plan have no ids.", do="Send deletions instead.")
+        with self._ledger.transaction():
+            for request in requests:
+                if request.kind == "id":
+                    self._ledger.add_forget("id", request.value)
+                    self._ledger.drop_waiting_of_id(request.value)
+                else:
+                    self._ledger.add_forget("person", request.value)
+                    self._ledger.drop_waiting_of_person(request.value)
+        if self.round < self.horizon:
+            return [self._receipt(request, self.round + 1) for request in requests]
+        self._forget_after_horizon()
+        return [self._receipt(request, None) for request in requests]
+
+    def _receipt(self, request: Forgotten, round_: int | None) -> Receipt:
+        instant = None if round_ is None else self._clock.text_of(self._clock.boundaries[round_])
+        return Receipt(
+            forgotten=request,
+            store_id=self.store_id,
+            from_round=round_,
+            from_instant=instant,
+            erased=round_ is None,
+        )
+
+    def _forget_after_horizon(self) -> None:
+        """No round is left to carry a forget, so it is carried out at once, without a release."""
+        closing = Closing(plan=self._plan, releases=self._compiled, ledger=self._ledger)
+        self._totals = None
+        if self._key.tree.round <= self.horizon:
+            # First the key: whoever holds it could otherwise open the last release later.
+            record = replace(self._key, tree=self._key.tree.destroyed())
+            self._keeper.rewrite(record)
+            self._key = record
+        with self._ledger.transaction():
+            closing.forget(self.horizon)
+        self.settle()
+
+    # Ending.
+
+    def settle(self) -> None:
+        """Rewrite the ledger if a deletion, replacement or forget was processed."""
+        if self._ledger.erase_due and not self._ledger.forgets():
+            self._ledger.erase()
+
+    def close(self) -> None:
+        """Erase what is due and let go of everything."""
+        try:
+            self.settle()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        try:
+            self._releases.close()
+            self._ledger.close()
+        finally:
+            self._lock.release()
+
+
+def open_or_create(directory: Path, plan: Plan, *, key: KeyKeeper | None = None) -> Store:
+    """The store in a directory, created if there is none."""
+    if StoreFiles(directory).resolved.is_file():
+        return Store.open(directory, plan=plan, key=key)
+    return Store.create(directory, plan, key=key)
+
+
+__all__ = ["Ingested", "Release", "Store", "canonical_text", "open_or_create"]

@@ -1,0 +1,100 @@
+"""Exact totals of the surviving data, kept up to date by differences.
+
+Totals are linear, so the difference that a round makes is the encoding of what it begins minus
+the encoding of what it ends or lets expire. The same encoding over all survivors gives the same
+totals, which is what `verify` relies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from retrodp.engine.compile import CompiledRelease
+from retrodp.stream.batch import Batch
+from retrodp.stream.update import Record
+
+Totals = dict[str, dict[bytes, int]]
+
+
+def add_into(totals: dict[bytes, int], difference: Mapping[bytes, int], sign: int = 1) -> None:
+    """Add a difference in place; a coordinate that becomes 0 leaves, so no label is remembered."""
+    for label, amount in difference.items():
+        total = totals.get(label, 0) + sign * amount
+        if total:
+            totals[label] = total
+        else:
+            totals.pop(label, None)
+
+
+def expired_stamp(release: CompiledRelease, round_: int) -> int | None:
+    """The stamp whose records stop counting in this round, if there is one."""
+    if release.window is None or round_ - release.window < 1:
+        return None
+    return round_ - release.window
+
+
+def difference(
+    releases: Sequence[CompiledRelease],
+    names: Sequence[str],
+    round_: int,
+    *,
+    ended: Sequence[Record],
+    begun: Sequence[Record],
+    with_stamp: Callable[[int], Sequence[Record]],
+) -> Totals:
+    """What one round does to the totals of every release.
+
+    Args:
+        releases: All releases of the plan.
+        names: All columns of the plan, in plan order.
+        round_: The round being closed.
+        ended: Lives that end in it.
+        begun: Lives that begin in it.
+        with_stamp: Survivors of the round before with a given stamp.
+    """
+    moves: Totals = {}
+    expired: dict[int, Batch] = {}
+    for release in releases:
+        move: dict[bytes, int] = {}
+        stamp = expired_stamp(release, round_)
+        if stamp is not None:
+            if stamp not in expired:
+                expired[stamp] = Batch.of_records(with_stamp(stamp), names)
+            add_into(move, release.statistic.encode(expired[stamp]), -1)
+        # What expires in this round was taken off above, whether or not it also ends in it.
+        for records, sign in ((ended, -1), (begun, 1)):
+            live = [record for record in records if release.live(record.stamp, round_)]
+            if live:
+                add_into(move, release.statistic.encode(Batch.of_records(live, names)), sign)
+        moves[release.name] = move
+    return moves
+
+
+def recount(
+    releases: Sequence[CompiledRelease],
+    names: Sequence[str],
+    round_: int,
+    survivors: Iterable[Sequence[Record]],
+) -> Totals:
+    """Totals of every release from the surviving records alone."""
+    totals: Totals = {release.name: {} for release in releases}
+    for records in survivors:
+        for release, batch in _live_batches(releases, names, round_, records):
+            add_into(totals[release.name], release.statistic.encode(batch))
+    return totals
+
+
+def _live_batches(
+    releases: Sequence[CompiledRelease],
+    names: Sequence[str],
+    round_: int,
+    records: Sequence[Record],
+) -> Iterator[tuple[CompiledRelease, Batch]]:
+    everything = Batch.of_records(records, names)
+    for release in releases:
+        if release.window is None:
+            yield release, everything
+            continue
+        live = [record for record in records if release.live(record.stamp, round_)]
+        if live:
+            yield release, Batch.of_records(live, names)

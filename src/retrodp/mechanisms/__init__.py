@@ -1,0 +1,1 @@
+"""Where exact statistics meet keyed noise; frozen descriptions without memory."""

@@ -1,0 +1,162 @@
+"""What one release publishes in one round: values, their uncertainty, and nothing exact.
+
+An answer is a frozen value. Its canonical bytes are what the store keeps, compares and hashes, so
+they are a pure function of the answer and never change between versions of one format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from retrodp.errors import StoreCorruptError
+from retrodp.plan.decimals import decimal_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+FORMAT = 1
+COLUMNS = ("key", "value", "stddev", "low", "high", "low_all", "high_all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Published numbers of one release in one round.
+
+    Attributes:
+        release: Name of the release in the plan.
+        round: Round, from 1.
+        keys: One label a value, sorted by UTF-8 bytes; None for a scalar.
+        values: Noisy values in whole steps, shape ``(len(keys),)`` or ``(1,)``.
+        step: Size of a step, in units of the statistic.
+        stddev: Standard deviation of each value's noise, in units of the statistic.
+        half: Half width of the interval at `level` for this round alone, in steps.
+        half_all: Half width that holds for all rounds of a key at once, in steps.
+        level: Stated coverage of both intervals.
+        threshold: For a sparse release, the least value that is published; else None.
+    """
+
+    release: str
+    round: int
+    keys: tuple[str, ...] | None
+    values: tuple[int, ...]
+    step: Fraction
+    stddev: str
+    half: int
+    half_all: int
+    level: Fraction
+    threshold: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def value(self) -> Fraction:
+        """The single value of a scalar release, in units of the statistic."""
+        if self.keys is not None:
+            raise TypeError(f"{self.release} has one value a key; read rows() or to_polars().")
+        return self.step * self.values[0]
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON, UTF-8: sorted names, no spaces, no floats."""
+        document = {
+            "format": FORMAT,
+            "half": self.half,
+            "half_all": self.half_all,
+            "keys": self.keys,
+            "level": str(self.level),
+            "release": self.release,
+            "round": self.round,
+            "stddev": self.stddev,
+            "step": str(self.step),
+            "threshold": self.threshold,
+            "values": self.values,
+        }
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Answer:
+        """Read what `to_bytes` wrote."""
+        try:
+            document = json.loads(data)
+            if document["format"] != FORMAT:
+                raise StoreCorruptError(
+                    f"A release is in format {document['format']}.",
+                    expected=f"format {FORMAT}",
+                    do="Open the store with the version of retrodp that wrote it.",
+                )
+            keys = document["keys"]
+            return cls(
+                release=document["release"],
+                round=document["round"],
+                keys=None if keys is None else tuple(keys),
+                values=tuple(document["values"]),
+                step=Fraction(document["step"]),
+                stddev=document["stddev"],
+                half=document["half"],
+                half_all=document["half_all"],
+                level=Fraction(document["level"]),
+                threshold=document["threshold"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreCorruptError(
+                f"A stored release cannot be read ({type(error).__name__}).",
+                do="Restore the store from a back-up.",
+            ) from None
+
+    def rows(self) -> Iterator[tuple[str, str, str, str, str, str, str]]:
+        """One tuple of exact decimal texts a value, in the order of `COLUMNS`."""
+        keys = ("",) if self.keys is None else self.keys
+        for key, value in zip(keys, self.values, strict=True):
+            yield (
+                key,
+                decimal_text(value, self.step),
+                self.stddev,
+                decimal_text(value - self.half, self.step),
+                decimal_text(value + self.half, self.step),
+                decimal_text(value - self.half_all, self.step),
+                decimal_text(value + self.half_all, self.step),
+            )
+
+    def to_arrow(self) -> pa.Table:
+        """A table with the columns `COLUMNS`; numbers as float64."""
+        columns = list(zip(*self.rows(), strict=True)) or [()] * len(COLUMNS)
+        arrays = [pa.array(columns[0], pa.string())]
+        arrays += [
+            pa.array([float(text) for text in column], pa.float64()) for column in columns[1:]
+        ]
+        return pa.table(arrays, names=list(COLUMNS))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame (pandas must be installed)."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a polars frame (polars must be installed)."""
+        import polars as pl  # noqa: PLC0415  an optional dependency
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able document with exact decimal texts."""
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "release": self.release,
+            "round": self.round,
+            "level": str(Decimal(self.level.numerator) / self.level.denominator),
+            "rows": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()],
+        }
+        if self.threshold is not None:
+            document["absent_below"] = decimal_text(self.threshold, self.step)
+        return document

@@ -1,0 +1,175 @@
+"""Noise of one release, calibrated and frozen: law, units, and what may be said about its size.
+
+Everything here is public and data independent. It is resolved once, when a store is created, and
+never recomputed, so a later version cannot change the bytes of a running store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp.mechanisms.answer import Answer
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.prf import Coordinates
+from retrodp.noise.process import NoiseProcess
+from retrodp.noise.tails import half_width, half_width_all
+from retrodp.privacy.loss import PrivacyLoss, PureLoss
+from retrodp.privacy.neighbours import gaussian_losses
+
+ONE_RECORD = (1,)
+
+
+def losses_of(
+    process: NoiseProcess, *, amount: int, split: tuple[int, ...] = ONE_RECORD
+) -> tuple[PrivacyLoss, ...]:
+    """Loss of one release for one unit, whose records fall on coordinates as `split` says."""
+    factor = process.factor
+    match process.law:
+        case "laplace":
+            epsilon = factor.window_l1 * amount * sum(split) / process.scale
+            return (PureLoss(epsilon=epsilon),)
+        case "gaussian":
+            return gaussian_losses(
+                factor.window_shape, variance=process.scale, split=split, scale=amount
+            )
+        case _:
+            assert_never(process.law)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedNoise:
+    """The noise of a release and the uncertainty it causes.
+
+    Attributes:
+        release: Name of the release; part of every noise label.
+        process: Noise by round and coordinate, in steps.
+        step: Size of a step in units of the statistic.
+        amount: Most that one record adds to the one coordinate it touches, in steps.
+        split: Records of one unit on each coordinate, in the worst case.
+        level: Coverage of the intervals.
+        stddev: Standard deviation by round, in units of the statistic, six digits.
+        half: Half width of the interval of a round alone, in steps, by round.
+        half_all: Half width for all rounds of one key at once, in steps, by round.
+    """
+
+    release: str
+    process: NoiseProcess
+    step: Fraction
+    amount: int
+    split: tuple[int, ...]
+    level: Fraction
+    stddev: tuple[str, ...]
+    half: tuple[int, ...]
+    half_all: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        release: str,
+        process: NoiseProcess,
+        *,
+        step: Fraction,
+        amount: int,
+        split: tuple[int, ...],
+        level: Fraction,
+    ) -> CalibratedNoise:
+        """Work out the intervals of every round from the noise law alone."""
+        rounds = range(1, process.factor.horizon + 1)
+        miss = float(1 - level)
+        return cls(
+            release=release,
+            process=process,
+            step=step,
+            amount=amount,
+            split=split,
+            level=level,
+            stddev=tuple(f"{process.stddev(r) * float(step):.6g}" for r in rounds),
+            half=tuple(half_width(process, r, miss) for r in rounds),
+            half_all=tuple(half_width_all(process, r, miss) for r in rounds),
+        )
+
+    @property
+    def horizon(self) -> int:
+        """Rounds covered."""
+        return self.process.factor.horizon
+
+    def draw(self, round_: int, keys: NoiseKeys, where: Coordinates) -> NDArray[np.int64]:
+        """Rounded noise in steps, shape ``(len(where),)``: a pure function of key and label."""
+        return self.process.draw(release=self.release, round=round_, keys=keys, where=where)
+
+    def losses(self) -> tuple[PrivacyLoss, ...]:
+        """What all rounds together reveal about one unit (window sensitivity, any window)."""
+        return losses_of(self.process, amount=self.amount, split=self.split)
+
+    def answer(
+        self,
+        round_: int,
+        keys: Sequence[str] | None,
+        values: Sequence[int],
+        *,
+        threshold: int | None = None,
+    ) -> Answer:
+        """Noisy values with the uncertainty of the round."""
+        return Answer(
+            release=self.release,
+            round=round_,
+            keys=None if keys is None else tuple(keys),
+            values=tuple(values),
+            step=self.step,
+            stddev=self.stddev[round_ - 1],
+            half=self.half[round_ - 1],
+            half_all=self.half_all[round_ - 1],
+            level=self.level,
+            threshold=threshold,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts for `check`, reports and `describe()` of mechanisms."""
+        step = float(self.step)
+        return {
+            "factor": self.process.factor.name,
+            "law": f"discrete {'Laplace' if self.process.law == 'laplace' else 'Gaussian'}",
+            "scale": str(self.process.scale),
+            "horizon": self.horizon,
+            "step": str(self.step),
+            "sensitivity": str(self.step * self.amount),
+            "stddev_max": max(float(text) for text in self.stddev),
+            "error_max": max(self.half) * step,
+            "error_all_max": max(self.half_all) * step,
+            "level": str(self.level),
+        }
+
+    def spec(self) -> dict[str, Any]:
+        """What the resolved plan stores."""
+        return {
+            "release": self.release,
+            "process": self.process.spec(),
+            "step": str(self.step),
+            "amount": self.amount,
+            "split": list(self.split),
+            "level": str(self.level),
+            "stddev": list(self.stddev),
+            "half": list(self.half),
+            "half_all": list(self.half_all),
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> CalibratedNoise:
+        """Read what `spec` wrote."""
+        return cls(
+            release=spec["release"],
+            process=NoiseProcess.from_spec(spec["process"]),
+            step=Fraction(spec["step"]),
+            amount=spec["amount"],
+            split=tuple(spec["split"]),
+            level=Fraction(spec["level"]),
+            stddev=tuple(spec["stddev"]),
+            half=tuple(spec["half"]),
+            half_all=tuple(spec["half_all"]),
+        )

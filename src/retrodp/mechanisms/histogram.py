@@ -1,0 +1,213 @@
+"""Histograms: all bins of a public set, or the bins of an open domain that are frequent enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from retrodp.errors import PlanError
+from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Adaptive, Retroactive
+from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.threshold import threshold_for
+from retrodp.noise.factors.contract import Factor
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.prf import Coordinates, collision_bound
+from retrodp.privacy.budget import PureDP, zCDP
+from retrodp.privacy.loss import PrivacyLoss
+
+DEFAULT_MAX_BINS = 10**8
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Histogram:
+    """Counts or sums of a public set of bins; empty bins are released like full ones.
+
+    Guarantee: as `Counter`; bins compose in parallel, since a record touches one bin.
+    """
+
+    noise: CalibratedNoise
+    bins: tuple[str, ...]
+
+    def __init__(  # noqa: PLR0913  every argument is a public choice with a default
+        self,
+        bins: tuple[str, ...],
+        *,
+        horizon: int,
+        budget: zCDP | PureDP,
+        name: str = "histogram",
+        step: Fraction = Fraction(1),
+        sensitivity: int = 1,
+        factor: str = "auto",
+        level: Fraction = DEFAULT_LEVEL,
+    ) -> None:
+        """Calibrate the noise; the arguments are those of `Counter`, and `bins` the public set."""
+        noise = calibrated(
+            name,
+            horizon=horizon,
+            budget=budget,
+            step=step,
+            amount=sensitivity,
+            factor=factor,
+            level=level,
+        )
+        self._set(noise, bins)
+
+    def _set(self, noise: CalibratedNoise, bins: tuple[str, ...]) -> None:
+        if len(set(bins)) != len(bins) or not bins:
+            raise PlanError("A public histogram needs at least one bin, and no bin twice.")
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "bins", tuple(sorted(bins, key=str.encode)))
+
+    @classmethod
+    def of(cls, noise: CalibratedNoise, bins: tuple[str, ...]) -> Histogram:
+        """A histogram with noise that was calibrated before."""
+        histogram = cls.__new__(cls)
+        histogram._set(noise, bins)  # noqa: SLF001  its own class
+        return histogram
+
+    @property
+    def name(self) -> str:
+        """Name of the release."""
+        return self.noise.release
+
+    @property
+    def factor(self) -> Factor:
+        """Nodes of the noise."""
+        return self.noise.process.factor
+
+    @property
+    def retroactive(self) -> Retroactive:
+        """Exactly retroactive: the noise knows no data."""
+        return "exact"
+
+    @property
+    def adaptive(self) -> Adaptive:
+        """As far as the proof covers streams that react to earlier answers."""
+        return adaptive_guarantee(self.noise.process)
+
+    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+        """One value a bin, zeros included; totals of labels outside the set are not looked at."""
+        noise = self.noise.draw(round_, keys, Coordinates.of_indices(len(self.bins)))
+        values = [
+            exact.get(label.encode(), 0) + draw
+            for label, draw in zip(self.bins, noise.tolist(), strict=True)
+        ]
+        return self.noise.answer(round_, self.bins, values)
+
+    def cost(self) -> tuple[PrivacyLoss, ...]:
+        """Loss of the whole horizon for one unit."""
+        return self.noise.losses()
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts about the mechanism."""
+        return {"mechanism": "histogram", "bins": len(self.bins), **self.noise.describe()}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SparseHistogram:
+    """Counts of an open domain: only bins with records, and only those that reach a threshold.
+
+    Guarantee: as `Counter`, plus `delta` for the threshold (KKMNS theorem 4.1, with the exact
+    tail of the noise instead of a union bound). Exactly retroactive. Proved for oblivious streams
+    only: with deletions an adversary may choose among many emptied bins the likeliest to cross.
+    """
+
+    noise: CalibratedNoise
+    threshold: int
+    max_bins: int
+
+    def __init__(  # noqa: PLR0913  every argument is a public choice with a default
+        self,
+        *,
+        horizon: int,
+        budget: zCDP | PureDP,
+        delta: float | str | Fraction,
+        name: str = "histogram",
+        max_bins: int = DEFAULT_MAX_BINS,
+        factor: str = "auto",
+        level: Fraction = DEFAULT_LEVEL,
+    ) -> None:
+        """Calibrate noise and threshold.
+
+        Args:
+            horizon: Rounds covered.
+            budget: Of the noise.
+            delta: Of the threshold, for all rounds together; label collisions come on top.
+            name: Label of the noise.
+            max_bins: Planned maximum of labels, for the bound on collisions of labels.
+            factor: As for `Counter`.
+            level: Coverage of the intervals.
+        """
+        noise = calibrated(name, horizon=horizon, budget=budget, factor=factor, level=level)
+        self._set(noise, threshold_for(noise.process, delta=delta, records=1), max_bins)
+
+    def _set(self, noise: CalibratedNoise, threshold: int, max_bins: int) -> None:
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "max_bins", max_bins)
+
+    @classmethod
+    def of(cls, noise: CalibratedNoise, *, threshold: int, max_bins: int) -> SparseHistogram:
+        """A sparse histogram with noise and threshold that were calibrated before."""
+        histogram = cls.__new__(cls)
+        histogram._set(noise, threshold, max_bins)  # noqa: SLF001  its own class
+        return histogram
+
+    @property
+    def name(self) -> str:
+        """Name of the release."""
+        return self.noise.release
+
+    @property
+    def factor(self) -> Factor:
+        """Nodes of the noise."""
+        return self.noise.process.factor
+
+    @property
+    def retroactive(self) -> Retroactive:
+        """Exactly retroactive: what was erased is a bin like one never touched."""
+        return "exact"
+
+    @property
+    def adaptive(self) -> Adaptive:
+        """The threshold's delta is proved for oblivious streams."""
+        return "no"
+
+    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+        """Bins with a count of at least 1 whose noisy count reaches the threshold."""
+        labels = sorted(label for label, count in exact.items() if count >= 1)
+        label_key = keys.lasting_key(release=self.name, purpose="labels")
+        noise = self.noise.draw(round_, keys, Coordinates.of_labels(labels, label_key))
+        released = [
+            (label.decode(), exact[label] + draw)
+            for label, draw in zip(labels, noise.tolist(), strict=True)
+            if exact[label] + draw >= self.threshold
+        ]
+        return self.noise.answer(
+            round_,
+            [label for label, _ in released],
+            [value for _, value in released],
+            threshold=self.threshold,
+        )
+
+    def cost(self) -> tuple[PrivacyLoss, ...]:
+        """Loss of the noise over the whole horizon for one unit; the threshold's delta apart."""
+        return self.noise.losses()
+
+    def collision_delta(self) -> Fraction:
+        """Bound on the probability that two labels share their noise, at `max_bins` labels."""
+        return collision_bound(self.max_bins)
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts about the mechanism."""
+        return {
+            "mechanism": "sparse histogram",
+            "threshold": self.threshold,
+            "max_bins": self.max_bins,
+            **self.noise.describe(),
+        }

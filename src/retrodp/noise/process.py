@@ -1,0 +1,172 @@
+"""Keyed noise of a counter: the same for the same key, round and coordinate, on every machine.
+
+Promise: a draw is a function of key, release, round and coordinate alone, with exactly the law of the
+factor's weighted sums of discrete draws, rounded to whole grid steps. Knows no data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, assert_never, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp._check import exact, positive
+from retrodp.errors import PlanError
+from retrodp.noise.factors.contract import Factor, Profile
+from retrodp.noise.factors.spec import factor_from_spec
+from retrodp.noise.gaussian import DiscreteGaussian
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.laplace import DiscreteLaplace
+from retrodp.noise.prf import BlockPRF, Coordinates
+
+Law = Literal["laplace", "gaussian"]
+
+LARGEST = 2**63 - 1
+ROUNDING_VARIANCE = 1 / 12  # of the distance to the nearest whole step, uniform
+
+
+@lru_cache(maxsize=16)
+def profile_of(factor: Factor) -> Profile:
+    """The factor's profile, computed once: it depends on the factor alone."""
+    return factor.profile()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseProcess:
+    """A factor, the law of its nodes, and their scale; all public.
+
+    Noise of round l is `floor(N_l + 1/2)`, N_l the weighted sum of the round's node draws over the
+    factor's denominator. Privacy of N is that of the node draws under the factor's shifts (pure
+    epsilon `window_l1 / b` for Laplace; rho `window_l2sq / (2 s^2)` for Gaussian, per unit of
+    change); rounding costs none, because counts are whole.
+
+    Attributes:
+        factor: Nodes of every round.
+        law: Discrete "laplace" or "gaussian".
+        scale: Exact: b of exp(-|k| / b), in steps, or s^2 of exp(-k^2 / (2 s^2)), in squared steps.
+    """
+
+    factor: Factor
+    law: Law
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if self.law not in get_args(Law):
+            raise PlanError(f'law must be "laplace" or "gaussian", got {self.law!r}.')
+        object.__setattr__(self, "scale", exact("scale", self.scale))
+        positive(scale=self.scale)
+        profile = profile_of(self.factor)
+        weights = profile.terms * profile.largest_weight
+        if weights * self.node_law.max_magnitude + self.factor.denominator > LARGEST:
+            raise PlanError(
+                f"Noise of scale {float(self.scale):g} on a {self.factor.name} factor over "
+                f"{self.factor.horizon} rounds could leave 64 bits.",
+                do="Use a coarser step.",
+            )
+
+    @property
+    def node_law(self) -> DiscreteLaplace | DiscreteGaussian:
+        """Law of one node's draw."""
+        match self.law:
+            case "laplace":
+                return DiscreteLaplace(scale=self.scale)
+            case "gaussian":
+                return DiscreteGaussian(variance=self.scale)
+            case _:
+                assert_never(self.law)
+
+    def draw(
+        self,
+        *,
+        release: str,
+        round: int,  # noqa: A002
+        keys: NoiseKeys,
+        where: Coordinates,
+    ) -> NDArray[np.int64]:
+        """Rounded noise of one round.
+
+        Args:
+            release: Name of the release; other releases draw independently.
+            round: 1..horizon.
+            keys: Keys that still derive every node of the round.
+            where: n coordinates (bins, buckets); each has noise of its own.
+
+        Returns:
+            int64, shape (n,), in grid steps. A coordinate gets the same noise in any batch.
+
+        Raises:
+            KeyDestroyedError: The round is past.
+
+        Sees: no data. Time: one draw per node and coordinate, some 15 to 40 ns each.
+        """
+        law, total = self.node_law, np.zeros(len(where), dtype=np.int64)
+        for node, weight in self.factor.nodes(round):
+            key = keys.node_key(
+                release=release, factor=self.factor.name, node=node, last=self.factor.last(node)
+            )
+            total += weight * law.draw(BlockPRF(key), where)
+        denominator = self.factor.denominator
+        return (total + denominator // 2) // denominator  # // rounds down, also below 0
+
+    def variance(self, round: int) -> float:  # noqa: A002
+        """Variance of the round's noise, in squared steps.
+
+        With a denominator above 1 it includes 1/12 for the rounding, which adds (1 - 4^-m) / 12 to
+        a sum of m nodes.
+        """
+        unit = self.factor.unit_variance(round)
+        return float(unit) * self.node_law.variance_exactish + self._rounding
+
+    def stddev(self, round: int) -> float:  # noqa: A002
+        """Root of `variance`, in steps."""
+        return math.sqrt(self.variance(round))
+
+    @property
+    def max_variance(self) -> float:
+        """Largest variance of any round."""
+        return self._scaled(int(profile_of(self.factor).squares.max()))
+
+    @property
+    def mean_variance(self) -> float:
+        """Mean variance over the rounds."""
+        return self._scaled(float(profile_of(self.factor).squares.mean(dtype=np.float64)))
+
+    @property
+    def _rounding(self) -> float:
+        return ROUNDING_VARIANCE if self.factor.denominator > 1 else 0.0
+
+    def _scaled(self, squares: float) -> float:
+        """Variance of a round whose squared weights sum to `squares`."""
+        unit = squares / self.factor.denominator**2
+        return unit * self.node_law.variance_exactish + self._rounding
+
+    def spec(self) -> dict[str, object]:
+        """All of it as JSON values; the scale as a ratio."""
+        return {"factor": self.factor.spec(), "law": self.law, "scale": str(self.scale)}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, object]) -> NoiseProcess:
+        """The process that `spec` described; nothing is chosen again.
+
+        Raises:
+            PlanError: A field is missing, surplus or wrong.
+        """
+        if set(spec) != {"factor", "law", "scale"}:
+            raise PlanError(
+                f"Noise cannot be read from the fields {sorted(spec)}.",
+                expected="factor, law and scale",
+            )
+        factor, law, scale = spec["factor"], spec["law"], spec["scale"]
+        if not isinstance(factor, Mapping) or not isinstance(scale, str):
+            raise PlanError("Noise needs a described factor and a scale written as a ratio.")
+        match law:
+            case "laplace" | "gaussian":
+                return cls(factor=factor_from_spec(factor), law=law, scale=exact("scale", scale))
+            case _:
+                raise PlanError(f'law must be "laplace" or "gaussian", got {law!r}.')

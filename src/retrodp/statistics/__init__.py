@@ -1,0 +1,1 @@
+"""What is measured: linear maps of surviving records; no noise is known here."""

@@ -1,0 +1,39 @@
+"""Canonical labels of bins: what a release prints is what its noise is keyed by.
+
+A label is a text. One text column gives the text itself; null, the empty text, other types, a
+text that begins with "[" and several columns give a JSON array. So no two different bins share a
+label: True, 1 and 1.0 differ, null is a bin of its own, and text is NFC already (see the plan).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from retrodp.plan.columns import Column
+from retrodp.plan.decimals import decimal_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinLabels:
+    """Turns the values of the columns of a histogram into labels."""
+
+    columns: tuple[Column, ...]
+
+    def text(self, values: Sequence[object]) -> str:
+        """Label of one bin; `values` are canonical values in the order of the columns."""
+        if len(values) == 1 and isinstance(values[0], str):
+            bare = values[0]
+            if bare and not bare.startswith("["):
+                return bare
+        parts = [_json(value, column) for value, column in zip(values, self.columns, strict=True)]
+        return f"[{','.join(parts)}]"
+
+
+def _json(value: object, column: Column) -> str:
+    if column.type == "number" and isinstance(value, int):
+        text = decimal_text(value, column.step or Fraction(1))
+        return text if "." in text else f"{text}.0"
+    return json.dumps(value, ensure_ascii=False)

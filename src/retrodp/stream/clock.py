@@ -1,0 +1,230 @@
+"""The calendar of a running plan: which round an instant belongs to.
+
+Promise: the boundaries are those it was given; nothing is recomputed from zone data once a plan
+is resolved. Times in a file are read with the installed zone data. Never reads the time of day:
+`now` is an argument.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from retrodp.errors import DataError, PlanError, StoreCorruptError, UsageError
+from retrodp.plan.calendar import Calendar
+from retrodp.plan.duration import ROUND_LENGTHS
+from retrodp.plan.settings import StreamPlan
+from retrodp.plan.zone import (
+    Moment,
+    TimeReader,
+    local_of_instant,
+    moment_of_value,
+    zone,
+)
+
+NOT_A_TIME = "not an ISO 8601 date or time"
+"""The only reason for refusing a time; it quotes no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Instants read from a column.
+
+    Attributes:
+        micros: Microseconds since 1970-01-01 UTC; None where null or refused.
+        reasons: Per row the reason for refusing it, else None; None if no row is refused.
+            A null is not refused here.
+        date_only: Per row whether only a date was given; None if none was.
+        ambiguous: How many local times happened twice; the first was taken.
+        nonexistent: How many local times never happened; they were shifted forward by the gap.
+    """
+
+    micros: list[int | None]
+    reasons: list[str | None] | None
+    date_only: list[bool] | None
+    ambiguous: int
+    nonexistent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Rounds 1..T on the time line.
+
+    Attributes:
+        boundaries: T+1 strictly increasing instants, microseconds since 1970-01-01 UTC; round l
+            is from `boundaries[l-1]` (included) to `boundaries[l]` (excluded).
+        timezone: IANA name of the zone of local times.
+    """
+
+    boundaries: tuple[int, ...]
+    timezone: str
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        start: str | dt.date | dt.datetime,
+        round: str,  # noqa: A002  # the plan's own word
+        timezone: str = "UTC",
+        horizon: int,
+    ) -> Clock:
+        """Compute the boundaries from the calendar.
+
+        Args:
+            start: Date or instant that round 1 begins with; ISO 8601 if text.
+            round: "1h", "6h", "1d", "1w" or "1mo".
+            timezone: IANA name.
+            horizon: T, rounds.
+        """
+        if round not in ROUND_LENGTHS:
+            raise PlanError(
+                f"stream.round is {round!r}.", expected=f"one of {', '.join(ROUND_LENGTHS)}"
+            )
+        calendar = Calendar.of(start=start, round_=round, timezone=timezone)
+        return cls(boundaries=calendar.boundaries(horizon), timezone=timezone)
+
+    @classmethod
+    def of_stream(cls, stream: StreamPlan) -> Clock:
+        """The clock of a plan that is about to be resolved."""
+        return cls.of(
+            start=stream.start,
+            round=stream.round,
+            timezone=stream.timezone,
+            horizon=stream.horizon,
+        )
+
+    @classmethod
+    def from_boundaries(cls, boundaries: Sequence[int], *, timezone: str = "UTC") -> Clock:
+        """The clock of a resolved plan: nothing is recomputed."""
+        if len(boundaries) < 2 or any(not early < late for early, late in pairwise(boundaries)):
+            raise StoreCorruptError("The round boundaries of the resolved plan do not increase.")
+        return cls(boundaries=tuple(boundaries), timezone=timezone)
+
+    @property
+    def horizon(self) -> int:
+        """T, rounds."""
+        return len(self.boundaries) - 1
+
+    def round_of(self, instant: int) -> int:
+        """Round of an instant; 0 before the start, T+1 from the end on."""
+        return bisect_right(self.boundaries, instant)
+
+    def rounds_of(self, instants: Sequence[int]) -> list[int]:
+        """`round_of` for many instants, in their order."""
+        where = np.searchsorted(
+            np.asarray(self.boundaries, np.int64), np.asarray(instants, np.int64), side="right"
+        )
+        rounds: list[int] = where.tolist()
+        return rounds
+
+    def last_ended(self, now: int) -> int:
+        """Last round that has ended at `now`; 0 if none has."""
+        return max(self.round_of(now) - 1, 0)
+
+    def start_of(self, round_: int) -> int:
+        """First instant of a round."""
+        return self.boundaries[round_ - 1]
+
+    def end_of(self, round_: int) -> int:
+        """First instant after a round."""
+        return self.boundaries[round_]
+
+    def round_for_date(self, value: str | dt.date | dt.datetime) -> int:
+        """The round that `--through` means; 0 before the start, T+1 after the horizon.
+
+        An instant means its round, a date the last round that begins on it or before.
+        """
+        moment = self._moment(value)
+        if moment is None:
+            raise UsageError(f"{value!r} is {NOT_A_TIME}.", expected="such as 2011-12-09")
+        if not moment.date_only:
+            return self.round_of(moment.micros)
+        try:
+            day = (
+                dt.date.fromisoformat(value) if isinstance(value, str) else value
+            ) + dt.timedelta(days=1)
+        except OverflowError:
+            return self.horizon + 1
+        return self.round_of(moment_of_value(day, zone(self.timezone)).micros - 1)
+
+    def parse(self, value: str | dt.date | dt.datetime) -> int:
+        """One instant of a row, microseconds since 1970-01-01 UTC.
+
+        Raises:
+            DataError: The value is no time.
+        """
+        moment = self._moment(value)
+        if moment is None:
+            raise DataError(f"A time is {NOT_A_TIME}.")
+        return moment.micros
+
+    def parse_many(self, values: Sequence[object]) -> Moments:
+        """Read a column of instants.
+
+        Args:
+            values: ISO 8601 texts with an offset or in the plan's zone, datetimes (naive ones
+                are local), dates; None, the empty text and a frame's missing markers are null.
+
+        Time: linear; a text that occurs often is read once.
+        """
+        reader = TimeReader(zone(self.timezone))
+        read: dict[str, _Cell] = {}
+        cells: list[_Cell] = []
+        for value in values:
+            if type(value) is str:
+                cell = read.get(value)
+                if cell is None:
+                    cell = read[value] = _cell(value, reader.read(value))
+            else:
+                cell = _cell(value, self._moment(value))
+            cells.append(cell)
+        refused = any(cell.reason is not None for cell in cells)
+        dates = any(cell.date_only for cell in cells)
+        return Moments(
+            [cell.micros for cell in cells],
+            [cell.reason for cell in cells] if refused else None,
+            [cell.date_only for cell in cells] if dates else None,
+            sum(cell.ambiguous for cell in cells),
+            sum(cell.nonexistent for cell in cells),
+        )
+
+    def text_of(self, instant: int) -> str:
+        """An instant as ISO 8601 with the offset of the plan's zone."""
+        return local_of_instant(instant, zone(self.timezone)).isoformat()
+
+    def _moment(self, value: object) -> Moment | None:
+        in_zone = zone(self.timezone)
+        if isinstance(value, str):
+            return TimeReader(in_zone).read(value)
+        # A frame's marker of a missing time is a datetime that does not equal itself.
+        if isinstance(value, dt.date) and value == value:  # noqa: PLR0124
+            return moment_of_value(value, in_zone)
+        return None
+
+
+class _Cell(NamedTuple):
+    micros: int | None
+    reason: str | None
+    date_only: bool
+    ambiguous: bool
+    nonexistent: bool
+
+
+_NULL = _Cell(None, None, date_only=False, ambiguous=False, nonexistent=False)
+_REFUSED = _NULL._replace(reason=NOT_A_TIME)
+
+
+def _cell(value: object, moment: Moment | None) -> _Cell:
+    if moment is not None:
+        ambiguous = moment.local == "ambiguous"
+        nonexistent = moment.local == "nonexistent"
+        return _Cell(moment.micros, None, moment.date_only, ambiguous, nonexistent)
+    if value is None or value == "" or type(value).__name__ in {"NaTType", "NAType"}:
+        return _NULL
+    return _REFUSED

@@ -1,0 +1,1 @@
+"""Who looks: published releases only."""

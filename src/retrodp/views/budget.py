@@ -1,0 +1,160 @@
+"""The privacy budget of the whole horizon: what was fixed when the store was created.
+
+Promise: everything stems from the resolved plan; no published number and no data is read. What is
+reported of a loss is never smaller than what is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.views import words
+from retrodp.views.figures import Grid, at_most, grouped, percent
+
+FORMAT = 1
+_LAWS = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace"}
+_SCALES = {
+    "gaussian": "variance of a node's noise, in squared steps",
+    "laplace": "scale b of a node's noise exp(-|k| / b), in steps",
+}
+_PARTS = {
+    "conversion": "from rho to epsilon",
+    "thresholds": "thresholds of open domains",
+    "collisions": "two labels that share their noise",
+    "rounding": "rounding",
+}
+
+
+def document(resolved: ResolvedPlan) -> dict[str, Any]:
+    """The budget as a JSON document.
+
+    Returns:
+        Totals `epsilon`, `delta`, `delta_parts` and, for zCDP, `rho`, as decimals rounded up to
+        six digits; the same under `exact` as ratios; one entry a release under `releases`, with
+        errors and thresholds in units of the statistic.
+    """
+    budget = resolved.budget
+    exact: dict[str, Any] = {
+        "epsilon": str(budget["epsilon"]),
+        "delta": str(budget["delta"]),
+        "delta_parts": {name: str(part) for name, part in budget["delta_parts"].items()},
+    }
+    if "rho" in budget:
+        exact["rho"] = str(budget["rho"])
+    return {
+        "format": FORMAT,
+        "horizon": len(resolved.boundaries) - 1,
+        "model": budget["model"],
+        "unit": resolved.plan["stream"]["unit"],
+        "protects": words.unit(resolved.plan["stream"]),
+        **_rounded_up(exact),
+        "exact": exact,
+        "releases": [_release(resolved, entry) for entry in resolved.releases],
+    }
+
+
+def _rounded_up(exact: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _rounded_up(value) if isinstance(value, Mapping) else at_most(Fraction(value))
+        for name, value in exact.items()
+    }
+
+
+def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]:
+    noise = entry["noise"]
+    process = noise["process"]
+    law = str(process["law"])
+    step = Fraction(noise["step"])
+    text = Grid.of(step).text
+    share = Fraction(entry["share"])
+    spent = "epsilon" if law == "laplace" else "rho"
+    retroactive, means = words.retroactivity(entry)
+    table = words.plan_table(resolved, entry["name"])
+    found: dict[str, Any] = {
+        "release": entry["name"],
+        "kind": entry["kind"],
+        "means": words.meaning(table),
+        "share": str(share),
+        "spends": {spent: at_most(Fraction(resolved.budget[spent]) * share)},
+        "factor": process["factor"]["factor"],
+        "law": _LAWS[law],
+        "scale": process["scale"],
+        "scale_is": _SCALES[law],
+        "step": text(1),
+        "sensitivity": text(noise["amount"]),
+        "level": str(Fraction(noise["level"])),
+        "stddev_max": max(noise["stddev"], key=float),
+        "error_max": text(max(noise["half"])),
+        "error_all_max": text(max(noise["half_all"])),
+        "retroactive": retroactive,
+        "retroactive_means": means,
+    }
+    if "adaptive" in entry:
+        found["adaptive"] = entry["adaptive"]
+    if "threshold" in entry:
+        found["threshold"] = text(entry["threshold"])
+        found["threshold_delta"] = at_most(Fraction(entry["threshold_delta"]))
+        found["max_bins"] = entry["max_bins"]
+    return found
+
+
+def sentence(budget: Mapping[str, Any]) -> str:
+    """The promise of the whole horizon in one sentence; `budget` is a `document`."""
+    delta = "" if budget["delta"] == "0" else f" and delta {budget['delta']}"
+    rho = f" (rho {budget['rho']})" if "rho" in budget else ""
+    return (
+        f"All {budget['horizon']:,} rounds together spend epsilon {budget['epsilon']}{delta}{rho}, "
+        f"for {budget['protects']}. Nothing refunds it, and no later round adds to it."
+    )
+
+
+def render(console: Console, budget: Mapping[str, Any]) -> None:
+    """Print a `document` for people; fits 80 columns."""
+    console.print(Text("Budget of the whole horizon", style="bold"))
+    console.print(Padding(Text(sentence(budget)), (0, 0, 0, 2)))
+    parts = [
+        f"{_PARTS.get(name, name)} {part}"
+        for name, part in budget["delta_parts"].items()
+        if part != "0"
+    ]
+    if parts:
+        console.print(Padding(Text(f"delta in parts: {'; '.join(parts)}"), (0, 0, 0, 2)))
+    console.print(_table(budget["releases"]))
+    for means, names in _by_meaning(budget["releases"]).items():
+        console.print(Padding(Text(f"{', '.join(names)}: {means}."), (0, 0, 0, 2)))
+
+
+def _table(releases: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("release", overflow="fold")
+    for heading in ("share", "noise"):
+        table.add_column(heading, justify="right" if heading == "share" else "left")
+    levels = {release["level"] for release in releases}
+    level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
+    for heading in (f"±{level}", "± all rounds", "absent below"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for release in releases:
+        table.add_row(
+            Text(release["release"]),
+            percent(Fraction(release["share"])),
+            Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
+            grouped(release["error_max"]),
+            grouped(release["error_all_max"]),
+            grouped(release["threshold"]) if "threshold" in release else "",
+        )
+    return table
+
+
+def _by_meaning(releases: list[dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for release in releases:
+        found.setdefault(release["retroactive_means"], []).append(release["release"])
+    return found

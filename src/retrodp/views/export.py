@@ -1,0 +1,312 @@
+"""Published numbers as files: CSV, JSON Lines, Parquet and Arrow tables.
+
+Promise: the same published rounds give the same CSV and JSON Lines bytes on every machine, every
+number is the exact decimal that was published, and a file appears whole or not at all. It reads
+what was published and nothing else.
+
+Exactness by format: CSV and JSON Lines print decimals without exponent (a JSON number may have any
+length; read it with a decimal parser where a float is too short). Parquet and Arrow use
+`decimal128(38, s)` with one `s` for the whole plan, so that a file's types follow from the plan
+and never from the data; only where 38 digits cannot hold every value are they texts. `stddev` is a
+rounded description and a float there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import IO, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from retrodp.errors import UsageError
+from retrodp.mechanisms.answer import Answer
+from retrodp.views.atomic import whole_file
+from retrodp.views.figures import Grid, plain
+from retrodp.views.published import Published
+
+COLUMNS = (
+    "round",
+    "round_start",
+    "release",
+    "key",
+    "value",
+    "stddev",
+    "low",
+    "high",
+    "low_all",
+    "high_all",
+)
+Format: TypeAlias = Literal["csv", "jsonl", "parquet"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+_DECIMAL_DIGITS = 38
+_INT64_DIGITS = 20  # interval ends may lie a little beyond int64
+_BATCH_ROWS = 65_536
+_STANDARD_OUTPUT = 1
+_QUOTED = frozenset(',"\r\n')
+
+
+class Row(NamedTuple):
+    """One published value; numbers are exact decimals without exponent."""
+
+    round: int
+    round_start: str
+    release: str
+    key: str
+    value: str
+    stddev: str
+    low: str
+    high: str
+    low_all: str
+    high_all: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which published rows are meant.
+
+    Attributes:
+        releases: Names of releases; empty for all.
+        first: First round; None for the first of the plan.
+        last: Last round, itself included; None for the last that is published.
+    """
+
+    releases: tuple[str, ...] = ()
+    first: int | None = None
+    last: int | None = None
+
+    @classmethod
+    def latest(cls, published: Published, *, releases: tuple[str, ...] = ()) -> Selection:
+        """The last published round alone; no rows before anything is published."""
+        newest = published.last_round
+        return cls(releases=releases, first=newest or None, last=newest or None)
+
+
+ALL = Selection()
+
+
+def rows(published: Published, selection: Selection = ALL) -> Iterator[Row]:
+    """Rows in the order of the export: round, UTF-8 bytes of release, UTF-8 bytes of key.
+
+    Raises:
+        UsageError: If a release or a round is not of this plan.
+    """
+    answers = published.each(
+        releases=selection.releases, first=selection.first, last=selection.last
+    )
+    return _rows(published, answers)
+
+
+def _rows(published: Published, answers: Iterator[Answer]) -> Iterator[Row]:
+    for answer in answers:
+        yield from answer_rows(answer, published.start_text(answer.round))
+
+
+def answer_rows(answer: Answer, round_start: str) -> Iterator[Row]:
+    """Rows of one answer, sorted by UTF-8 bytes of key."""
+    text = Grid.of(answer.step).text
+    stddev, half, half_all = plain(answer.stddev), answer.half, answer.half_all
+    keys = ("",) if answer.keys is None else answer.keys
+    # Code points sort as their UTF-8 bytes do.
+    for key, value in sorted(zip(keys, answer.values, strict=True)):
+        yield Row(
+            answer.round,
+            round_start,
+            answer.release,
+            key,
+            text(value),
+            stddev,
+            text(value - half),
+            text(value + half),
+            text(value - half_all),
+            text(value + half_all),
+        )
+
+
+def csv_lines(published: Published, selection: Selection = ALL) -> Iterator[str]:
+    """CSV by RFC 4180 with a header, lines ended by a line feed; quoted only where needed."""
+    found = rows(published, selection)
+    yield ",".join(COLUMNS) + "\n"
+    for row in found:
+        release, key = _csv_field(row.release), _csv_field(row.key)
+        yield f"{row.round},{row.round_start},{release},{key},{','.join(row[4:])}\n"
+
+
+def _csv_field(text: str) -> str:
+    # Not the csv module: whether it quotes a lone carriage return depends on Python's version.
+    if _QUOTED.isdisjoint(text):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def jsonl_lines(published: Published, selection: Selection = ALL) -> Iterator[str]:
+    """One JSON object a line; numbers are JSON numbers that spell the exact decimal."""
+    for row in rows(published, selection):
+        head = f'"round":{row.round},"round_start":"{row.round_start}"'
+        names = f'"release":{_json_text(row.release)},"key":{_json_text(row.key)}'
+        numbers = ",".join(
+            f'"{name}":{number}' for name, number in zip(COLUMNS[4:], row[4:], strict=True)
+        )
+        yield f"{{{head},{names},{numbers}}}\n"
+
+
+def _json_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def arrow_schema(published: Published) -> pa.Schema:
+    """Types of the columns: a function of the plan alone."""
+    number = _number_type(published)
+    metadata = {"retrodp.format": "1", "retrodp.fingerprint": published.fingerprint}
+    if published.is_test:
+        metadata["retrodp.test"] = "TEST"
+    types: dict[str, pa.DataType] = {
+        "round": pa.int32(),
+        "round_start": pa.timestamp("us", tz=published.timezone),
+        "release": pa.string(),
+        "key": pa.string(),
+        "value": number,
+        "stddev": pa.float64(),
+        **dict.fromkeys(("low", "high", "low_all", "high_all"), number),
+    }
+    fields = [pa.field(name, type_, nullable=False) for name, type_ in types.items()]
+    return pa.schema(fields, metadata=metadata)
+
+
+def _number_type(published: Published) -> pa.DataType:
+    grids = [Grid.of(step) for step in published.steps.values()]
+    scale = max((grid.digits for grid in grids), default=0)
+    most = max(
+        (_INT64_DIGITS + len(str(grid.factor)) + scale - grid.digits for grid in grids), default=0
+    )
+    return pa.decimal128(_DECIMAL_DIGITS, scale) if most <= _DECIMAL_DIGITS else pa.string()
+
+
+def arrow_batches(published: Published, selection: Selection = ALL) -> Iterator[pa.RecordBatch]:
+    """Record batches of at most 65,536 rows."""
+    schema = arrow_schema(published)
+    found = rows(published, selection)
+    while gathered := list(islice(found, _BATCH_ROWS)):
+        yield _batch(gathered, schema, published.boundaries)
+
+
+def _batch(gathered: Sequence[Row], schema: pa.Schema, boundaries: Sequence[int]) -> pa.RecordBatch:
+    exact: Callable[[str], object] = str
+    if pa.types.is_decimal(schema.field("value").type):
+        exact = Decimal  # from a text: exact, whatever the context's precision
+    columns: list[Iterable[object]] = [
+        [row.round for row in gathered],
+        [boundaries[row.round - 1] for row in gathered],
+        [row.release for row in gathered],
+        [row.key for row in gathered],
+        [exact(row.value) for row in gathered],
+        [float(row.stddev) for row in gathered],
+        [exact(row.low) for row in gathered],
+        [exact(row.high) for row in gathered],
+        [exact(row.low_all) for row in gathered],
+        [exact(row.high_all) for row in gathered],
+    ]
+    types = [field.type for field in schema]
+    arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def to_arrow(published: Published, selection: Selection = ALL) -> pa.Table:
+    """The selected rows as one table, for pandas, polars and everything else that reads Arrow."""
+    schema = arrow_schema(published)
+    return pa.Table.from_batches(arrow_batches(published, selection), schema=schema)
+
+
+def write(
+    published: Published,
+    handle: IO[bytes] | IO[str],
+    *,
+    format: Format,  # noqa: A002  what the command calls it
+    selection: Selection = ALL,
+) -> int:
+    """Stream the selected rows to an open file or to standard output.
+
+    Returns:
+        Number of rows.
+
+    Raises:
+        UsageError: If Parquet is asked for on standard output or on a text file, or if the
+            selection is not of this plan; nothing is written then.
+    """
+    match format:
+        case "csv":
+            return _write_lines(csv_lines(published, selection), handle) - 1
+        case "jsonl":
+            return _write_lines(jsonl_lines(published, selection), handle)
+        case "parquet":
+            return _write_parquet(published, handle, selection)
+        case _:
+            raise UsageError(f"There is no format {format!r}.", expected=", ".join(FORMATS))
+
+
+def write_file(
+    published: Published,
+    path: str | Path,
+    *,
+    format: Format,  # noqa: A002  what the command calls it
+    selection: Selection = ALL,
+) -> int:
+    """Write the selected rows to a file that appears whole or not at all.
+
+    Returns:
+        Number of rows.
+
+    Raises:
+        UsageError: If the path cannot be written, or lies in the store's own directory.
+        DiskFullError: If the disk is full; a file that was there is as it was.
+    """
+    if Path(path).resolve().parent == published.directory.resolve():
+        raise UsageError(
+            f"{path} lies in the directory of the store, which is the engine's own.",
+            do="Name a file elsewhere.",
+        )
+    with whole_file(path) as handle:
+        return write(published, handle, format=format, selection=selection)
+
+
+def _write_lines(lines: Iterator[str], handle: IO[bytes] | IO[str]) -> int:
+    count = 0
+    if isinstance(handle, io.TextIOBase):
+        for line in lines:
+            handle.write(line)
+            count += 1
+        return count
+    binary = cast("IO[bytes]", handle)
+    for line in lines:
+        binary.write(line.encode())
+        count += 1
+    return count
+
+
+def _write_parquet(published: Published, handle: IO[bytes] | IO[str], selection: Selection) -> int:
+    if isinstance(handle, io.TextIOBase) or _descriptor(handle) == _STANDARD_OUTPUT:
+        raise UsageError(
+            "Parquet is not written to standard output.", do="Name a file with `-o FILE`."
+        )
+    batches = arrow_batches(published, selection)
+    count = 0
+    with pq.ParquetWriter(handle, arrow_schema(published)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _descriptor(handle: IO[bytes] | IO[str]) -> int | None:
+    try:
+        return handle.fileno()
+    except OSError:
+        return None

@@ -1,0 +1,228 @@
+"""One published round for people and programs: values, error bars, top bins, gaps.
+
+Promise: made of published answers and the plan alone; what is absent from a sparse histogram is
+shown as the bound that it is, never as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from retrodp.errors import UsageError
+from retrodp.mechanisms.answer import Answer
+from retrodp.views import words
+from retrodp.views.export import COLUMNS, answer_rows
+from retrodp.views.figures import Grid, grouped, percent, printable
+from retrodp.views.published import TEST, Published
+
+FORMAT = 1
+TOP = 10
+_NUMBERS = COLUMNS[3:]
+
+
+def document(
+    published: Published,
+    *,
+    round: int | None = None,  # noqa: A002  the field's own word
+    top: int | None = TOP,
+    now: int | None = None,
+) -> dict[str, Any]:
+    """One round as a JSON document.
+
+    Args:
+        published: The store.
+        round: Which one; None for the last that is published.
+        top: Bins of each histogram, by falling value; None for all, by key.
+        now: Microseconds UTC; if given, the document says which rounds are late or open.
+
+    Returns:
+        `round` is 0 and `releases` empty before the first round is published. Numbers are texts
+        of exact decimals.
+
+    Raises:
+        UsageError: If that round is not published.
+    """
+    last = published.last_round
+    shown = last if round is None else round
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "test": published.is_test,
+        "store": published.store_id,
+        "round": shown,
+        "horizon": published.horizon,
+        "timezone": published.timezone,
+        "round_start": None,
+        "round_end": None,
+        "releases": [],
+    }
+    if round is not None or last:
+        answers = published.answers(shown)
+        if not answers:
+            raise UsageError(
+                f"Round {shown} is not published.",
+                expected=f"1 to {last}" if last else "",
+                do="" if last else "Close a round with `retrodp run` or `retrodp close`.",
+            )
+        found["round_start"] = published.start_text(shown)
+        found["round_end"] = published.end(shown).isoformat()
+        found["releases"] = [_release(published, answer, top) for answer in answers.values()]
+    if now is not None:
+        found["gaps"] = published.gaps_document(now)
+    return found
+
+
+def _release(published: Published, answer: Answer, top: int | None) -> dict[str, Any]:
+    grid = Grid.of(answer.step)
+    table = words.plan_table(published.resolved, answer.release)
+    found: dict[str, Any] = {
+        "release": answer.release,
+        "kind": table["kind"],
+        "means": words.meaning(table),
+        "level": str(answer.level),
+        "step": grid.text(1),
+        "bins": None if answer.keys is None else len(answer),
+        "error": grid.text(answer.half),
+        "error_all": grid.text(answer.half_all),
+        "rows": [
+            dict(zip(_NUMBERS, row[3:], strict=True)) for row in answer_rows(_top(answer, top), "")
+        ],
+    }
+    if top is not None:
+        found["rows"].sort(key=lambda row: -Fraction(row["value"]))
+    if answer.threshold is not None:
+        # A bin is absent because its noisy count lies below the threshold, or because it is
+        # empty; either way the interval of what is absent ends here.
+        below = answer.threshold
+        found["absent_below"] = grid.text(below)
+        found["absent_high"] = grid.text(max(below - 1 + answer.half, 0))
+        found["absent_high_all"] = grid.text(max(below - 1 + answer.half_all, 0))
+    return found
+
+
+def _top(answer: Answer, top: int | None) -> Answer:
+    """The answer cut to its largest bins; equal values in order of key."""
+    if top is None or answer.keys is None:
+        return answer
+    pairs = zip(answer.keys, answer.values, strict=True)
+    largest = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:top]
+    return replace(
+        answer,
+        keys=tuple(key for key, _ in largest),
+        values=tuple(value for _, value in largest),
+    )
+
+
+def render(console: Console, shown: Mapping[str, Any]) -> None:
+    """Print a `document` for people; fits 80 columns."""
+    render_test(console, shown)
+    if not shown["round"]:
+        console.print(Text("Nothing is published yet."))
+    else:
+        title = f"Round {shown['round']:,} of {shown['horizon']:,}"
+        console.print(Text.assemble((title, "bold"), f"  from {shown['round_start']}"))
+        render_scalars(console, [one for one in shown["releases"] if one["bins"] is None])
+        for release in shown["releases"]:
+            if release["bins"] is not None:
+                render_bins(console, release)
+    if "gaps" in shown:
+        for line in gap_lines(shown["gaps"]):
+            console.print(Text(line, style="yellow"))
+
+
+def render_test(console: Console, shown: Mapping[str, Any]) -> None:
+    """Say TEST where it must be said."""
+    if shown["test"]:
+        console.print(Text(TEST, style="bold red"))
+
+
+def render_scalars(console: Console, releases: Sequence[Mapping[str, Any]]) -> None:
+    """A table of the releases that are one number."""
+    if not releases:
+        return
+    levels = {release["level"] for release in releases}
+    level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
+    table = bare_table()
+    table.add_column("release", overflow="fold")
+    for heading in ("value", f"±{level}", "± all rounds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", overflow="fold", style="dim")
+    for release in releases:
+        digits = digits_of(release)
+        table.add_row(
+            Text(release["release"]),
+            Text(grouped(release["rows"][0]["value"], digits), style="bold"),
+            grouped(release["error"], digits),
+            grouped(release["error_all"], digits),
+            Text(release["means"]),
+        )
+    console.print(table)
+
+
+def render_bins(console: Console, release: Mapping[str, Any]) -> None:
+    """A table of the bins of one histogram."""
+    digits = digits_of(release)
+    many = f"{len(release['rows']):,} of {release['bins']:,} bins"
+    title = Text.assemble((release["release"], "bold"), f"  {release['means']}  ({many})")
+    console.print()
+    console.print(title)
+    table = bare_table()
+    table.add_column("key", overflow="fold", min_width=12)
+    for heading in ("value", f"± {percent(Fraction(release['level']))}", "± all rounds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in release["rows"]:
+        table.add_row(
+            Text(printable(row["key"])),
+            Text(grouped(row["value"], digits), style="bold"),
+            grouped(release["error"], digits),
+            grouped(release["error_all"], digits),
+        )
+    if release["rows"]:
+        console.print(table)
+    if "absent_below" in release:
+        console.print(
+            Text(f"A label that is not published is {absent_text(release)}.", style="dim")
+        )
+
+
+def absent_text(release: Mapping[str, Any]) -> str:
+    """The bound on what is absent from a sparse histogram."""
+    high = grouped(release["absent_high"], digits_of(release))
+    return (
+        f"below {grouped(release['absent_below'])} with its noise, so at most {high} "
+        f"({percent(Fraction(release['level']))})"
+    )
+
+
+def digits_of(release: Mapping[str, Any]) -> int:
+    """Digits after the point of a release's values."""
+    return Grid.of(Fraction(release["step"])).digits
+
+
+def bare_table() -> Table:
+    """A table without lines, two blanks between columns."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+
+
+def gap_lines(gaps: Mapping[str, Any]) -> list[str]:
+    """Sentences about what is missing, late or open."""
+    lines = []
+    for first, last in gaps["missing"]:
+        lines.append(f"Missing: {_rounds(first, last)} not published although later ones are.")
+    if gaps["late"]:
+        lines.append(f"Late: {_rounds(*gaps['late'])} over by the calendar and not published.")
+    if gaps["open"]:
+        lines.append(f"Open: round {gaps['open']:,}.")
+    if gaps["published"] == gaps["horizon"]:
+        lines.append("The horizon is over: all rounds are published.")
+    return lines
+
+
+def _rounds(first: int, last: int) -> str:
+    return f"round {first:,} is" if first == last else f"rounds {first:,} to {last:,} are"

@@ -1,0 +1,166 @@
+"""Slow exact references for the samplers, and blocks that tests can choose.
+
+Written from the definition of the draw alone: real bit strings, closed forms and theta functions in
+1,300-bit arithmetic of mpmath. Shares no code with the package but the `Coordinates` it is asked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+
+import mpmath
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from retrodp.noise.prf import Coordinates
+
+PLACES = 1300
+ONE = 1 << 64
+Words = Sequence[int]
+Streams = tuple[Words, Words]  # first and second words, extension by extension
+Law = tuple[str, Fraction]
+
+
+@dataclass
+class ChosenBlocks:
+    """Blocks given word by word: streams[coordinate][attempt], filled up with `filler`."""
+
+    streams: Mapping[int, Sequence[Streams]]
+    filler: int = 0
+    asked: set[tuple[int, int, int]] = field(default_factory=set)
+
+    def word(self, coordinate: int, attempt: int, extension: int, column: int) -> int:
+        attempts = self.streams.get(coordinate, ())
+        words = attempts[attempt][column] if attempt < len(attempts) else ()
+        return words[extension] if extension < len(words) else self.filler
+
+    def blocks(
+        self, where: Coordinates, attempt: int = 0, extension: int = 0
+    ) -> NDArray[np.uint64]:
+        places = [int(lo) for lo in where.lo]
+        self.asked |= {(place, attempt, extension) for place in places}
+        rows = [[self.word(p, attempt, extension, column) for column in (0, 1)] for p in places]
+        return np.array(rows, dtype=np.uint64).reshape(-1, 2)
+
+
+def aes_word(key: bytes, place: tuple[int, int], counters: tuple[int, int], column: int) -> int:
+    """One word of the block of (lo, hi), (attempt, extension), straight from the cipher."""
+    (lo, hi), (attempt, extension) = place, counters
+    block = lo.to_bytes(8, "little") + extension.to_bytes(2, "little")
+    block += attempt.to_bytes(2, "little") + hi.to_bytes(4, "little")
+    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return int.from_bytes(encryptor.update(block)[8 * column : 8 * column + 8], "little")
+
+
+def cell_bits(law: Law) -> int:
+    """b: the scale is at most 128 cells of 2**b steps."""
+    kind, number = law
+    bits = 0
+    while number > (128 * 2**bits if kind == "laplace" else (128 * 2**bits) ** 2):
+        bits += 1
+    return bits
+
+
+def real(number: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(number.numerator) / number.denominator
+
+
+def exponent(law: Law, magnitude: int) -> Fraction:
+    kind, number = law
+    return magnitude / number if kind == "laplace" else Fraction(magnitude**2) / (2 * number)
+
+
+@lru_cache(maxsize=4096)
+def survival(law: Law, digit: int) -> mpmath.mpf:
+    """P(digit >= h), to about 1,290 bits, absolute."""
+    kind, number = law
+    bits = cell_bits(law)
+    with mpmath.workprec(PLACES):
+        if digit == 0:
+            return mpmath.mpf(1)
+        if kind == "laplace":
+            power = mpmath.exp(-real(exponent(law, digit << bits)))
+            return power if bits else 2 * power / (1 + mpmath.exp(-real(1 / number)))
+        cells = number / 4**bits
+        tail = gaussian_tail(cells, digit)
+        theta = mpmath.jtheta(3, 0, mpmath.exp(-real(1 / (2 * cells))))  # sum over all integers
+        return tail / ((1 + theta) / 2) if bits else 2 * tail / theta
+
+
+@lru_cache(maxsize=4096)
+def gaussian_tail(variance: Fraction, digit: int) -> mpmath.mpf:
+    with mpmath.workprec(PLACES):
+        total = mpmath.mpf(0)
+        while True:
+            weight = mpmath.exp(-real(Fraction(digit**2) / (2 * variance)))
+            if weight < mpmath.mpf(2) ** -(PLACES + 20):
+                return total
+            total += weight
+            digit += 1
+
+
+def bit_string(words: Words) -> Fraction:
+    number = 0
+    for word in words:
+        number = number << 64 | word
+    return Fraction(number, ONE ** len(words))
+
+
+def below(words: Words, bound: mpmath.mpf) -> bool:
+    """Whether 0.words (with 16 words) lies below a real; refuses to guess."""
+    with mpmath.workprec(PLACES):
+        gap = bound - real(bit_string(words))
+        assert abs(gap) > mpmath.mpf(2) ** -1020, "the words do not decide"
+        return bool(gap > 0)
+
+
+def slow_draw(law: Law, streams_of: Callable[[int], Streams]) -> int:
+    """The draw that the definition gives for 16-word streams of each attempt."""
+    bits = cell_bits(law)
+    attempt = 0
+    while True:
+        first, second = streams_of(attempt)
+        digit = slow_digit(law, first)
+        negative = second[0] >> 63
+        if bits == 0:
+            return -digit if negative else digit
+        low = second[0] >> (63 - bits) & ((1 << bits) - 1)
+        # The rest of the second words, shifted to the front, is the acceptance uniform.
+        rest = (bit_string(second) * 2 ** (bits + 1)) % 1
+        magnitude = (digit << bits) + low
+        drop = exponent(law, magnitude) - exponent(law, digit << bits)
+        with mpmath.workprec(PLACES):
+            accepted = drop == 0 or real(rest) < mpmath.exp(-real(drop))
+        if accepted and not (magnitude == 0 and negative):
+            return -magnitude if negative else magnitude
+        attempt += 1
+
+
+def slow_digit(law: Law, words: Words) -> int:
+    low, high = 0, 1
+    while below(words, survival(law, high)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if below(words, survival(law, middle)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def words_of(number: mpmath.mpf, count: int = 16) -> list[int]:
+    """The first words of a real in [0, 1)."""
+    with mpmath.workprec(PLACES):
+        integer = int(mpmath.floor(mpmath.ldexp(number, 64 * count)))
+    return [integer >> 64 * (count - 1 - index) & (ONE - 1) for index in range(count)]
+
+
+def beside(words: Words, depth: int, step: int) -> list[int]:
+    """Words that agree for `depth` words and then differ by `step`, carrying nothing."""
+    assert 0 <= words[depth] + step < ONE
+    return [*words[:depth], words[depth] + step, *([0x5A5A << 40] * (15 - depth))]
