@@ -4,7 +4,8 @@
 
 DIRECTORY holds `online_retail_lines.csv.gz` and `online_retail_cancellations.csv.gz`. The output
 is a stream of updates in the order in which they happened; `README.md` beside this file says what
-was decided. The same input gives the same bytes.
+was decided. The same input and
+PyArrow give the same bytes.
 """
 
 from __future__ import annotations

@@ -86,36 +86,45 @@ def survival(law: Law, digit: int) -> mpmath.mpf:
             power = mpmath.exp(-real(exponent(law, digit << bits)))
             return power if bits else 2 * power / (1 + mpmath.exp(-real(1 / number)))
         cells = number / 4**bits
-        tail = gaussian_tail(cells, digit)
-        theta = mpmath.jtheta(3, 0, mpmath.exp(-real(1 / (2 * cells))))  # sum over all integers
+        tails = gaussian_tails(cells)
+        tail = tails[min(digit, len(tails) - 1)]
+        theta = gaussian_total(cells)
         return tail / ((1 + theta) / 2) if bits else 2 * tail / theta
 
 
-@lru_cache(maxsize=4096)
-def gaussian_tail(variance: Fraction, digit: int) -> mpmath.mpf:
+@lru_cache(maxsize=16)
+def gaussian_total(variance: Fraction) -> mpmath.mpf:
+    """Sum of exp(-k^2 / (2 variance)) over all integers: a theta function."""
     with mpmath.workprec(PLACES):
-        total = mpmath.mpf(0)
-        while True:
-            weight = mpmath.exp(-real(Fraction(digit**2) / (2 * variance)))
-            if weight < mpmath.mpf(2) ** -(PLACES + 20):
-                return total
-            total += weight
-            digit += 1
+        return mpmath.jtheta(3, 0, mpmath.exp(-real(1 / (2 * variance))))
 
 
-def bit_string(words: Words) -> Fraction:
+@lru_cache(maxsize=16)
+def gaussian_tails(variance: Fraction) -> list[mpmath.mpf]:
+    """Sums of exp(-i^2 / (2 variance)) over i >= h, for h = 0, 1, ..."""
+    with mpmath.workprec(PLACES):
+        end = int(mpmath.sqrt(2 * (PLACES + 20) * mpmath.log(2) * real(variance))) + 2
+        rate = real(1 / (2 * variance))
+        tails = [mpmath.mpf(0)]
+        for digit in reversed(range(end)):
+            tails.append(tails[-1] + mpmath.exp(-rate * digit**2))
+    return tails[::-1]
+
+
+def bit_string(words: Words) -> int:
     number = 0
     for word in words:
         number = number << 64 | word
-    return Fraction(number, ONE ** len(words))
+    return number
 
 
 def below(words: Words, bound: mpmath.mpf) -> bool:
-    """Whether 0.words (with 16 words) lies below a real; refuses to guess."""
+    """Whether every number that begins with these words lies below a real; never a guess."""
     with mpmath.workprec(PLACES):
-        gap = bound - real(bit_string(words))
-        assert abs(gap) > mpmath.mpf(2) ** -1020, "the words do not decide"
-        return bool(gap > 0)
+        unit = mpmath.ldexp(1, -64 * len(words))
+        gap = bound - bit_string(words) * unit
+        assert gap > unit or gap < -(mpmath.mpf(2) ** -1250), "the words do not decide"
+        return bool(gap > unit)
 
 
 def slow_draw(law: Law, streams_of: Callable[[int], Streams]) -> int:
@@ -129,12 +138,13 @@ def slow_draw(law: Law, streams_of: Callable[[int], Streams]) -> int:
         if bits == 0:
             return -digit if negative else digit
         low = second[0] >> (63 - bits) & ((1 << bits) - 1)
-        # The rest of the second words, shifted to the front, is the acceptance uniform.
-        rest = (bit_string(second) * 2 ** (bits + 1)) % 1
+        # What sign and low digit leave of the second words is the acceptance uniform.
+        places = 64 * len(second) - bits - 1
+        rest = bit_string(second) & ((1 << places) - 1)
         magnitude = (digit << bits) + low
         drop = exponent(law, magnitude) - exponent(law, digit << bits)
         with mpmath.workprec(PLACES):
-            accepted = drop == 0 or real(rest) < mpmath.exp(-real(drop))
+            accepted = drop == 0 or mpmath.ldexp(rest, -places) < mpmath.exp(-real(drop))
         if accepted and not (magnitude == 0 and negative):
             return -magnitude if negative else magnitude
         attempt += 1

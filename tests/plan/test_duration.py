@@ -11,7 +11,9 @@ def test_a_duration_reads_as_it_is_written(text: str) -> None:
     assert str(Duration.parse(text, key="x")) == text
 
 
-@pytest.mark.parametrize("text", ["", "d", "0d", "-1d", "1.5d", "1 d", "1D", "1m", "1y", "01d", "1d "])
+@pytest.mark.parametrize(
+    "text", ["", "d", "0d", "-1d", "1.5d", "1 d", "1D", "1m", "1y", "01d", "1d "]
+)
 def test_anything_else_is_refused_with_its_key(text: str) -> None:
     with pytest.raises(PlanError, match=r"release\.x\.window"):
         Duration.parse(text, key="release.x.window")

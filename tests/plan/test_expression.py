@@ -34,7 +34,12 @@ COLUMNS = (
         step=Fraction(1, 4),
     ),
     Column(
-        name="items", type="integer", from_="items", min=Fraction(0), max=Fraction(10), step=Fraction(1)
+        name="items",
+        type="integer",
+        from_="items",
+        min=Fraction(0),
+        max=Fraction(10),
+        step=Fraction(1),
     ),
     Column(name="gift", type="boolean", from_="gift"),
     Column(name="day", type="date", from_="day"),
@@ -241,7 +246,9 @@ def with_list(draw: st.DrawFn) -> tuple[str, Meaning]:
     return f"{name} in [{', '.join(listed)}]", lambda record: amount(record, name) in members
 
 
-def together(parts: st.SearchStrategy[tuple[str, Meaning]]) -> st.SearchStrategy[tuple[str, Meaning]]:
+def together(
+    parts: st.SearchStrategy[tuple[str, Meaning]],
+) -> st.SearchStrategy[tuple[str, Meaning]]:
     def both(pair: tuple[tuple[str, Meaning], tuple[str, Meaning]]) -> tuple[str, Meaning]:
         (left, a), (right, b) = pair
         return f"({left}) and ({right})", lambda record: a(record) and b(record)
@@ -266,7 +273,11 @@ AMOUNTS = st.none() | st.integers(0, 1000)
     expression=EXPRESSIONS,
     records=st.lists(
         st.fixed_dictionaries(
-            {"money": AMOUNTS, "weight": st.none() | st.integers(0, 40), "items": st.none() | st.integers(0, 10)}
+            {
+                "money": AMOUNTS,
+                "weight": st.none() | st.integers(0, 40),
+                "items": st.none() | st.integers(0, 10),
+            }
         ),
         max_size=8,
     ),

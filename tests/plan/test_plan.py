@@ -52,7 +52,8 @@ def test_defaults_are_those_of_the_grammar() -> None:
     assert (stream.out_of_bounds, stream.forgetting) == ("clamp", "complete")
     assert (plan.privacy.model, plan.privacy.forward_secrecy) == ("zcdp", True)
     (release,) = plan.releases
-    assert (release.share, release.factor, release.level) == (1, "auto", Fraction(19, 20))
+    assert (release.share, release.level) == (Fraction(1), Fraction(19, 20))
+    assert release.factor == "auto"
     assert (release.where, release.window, release.by, release.of) == (None, None, (), None)
 
 
@@ -149,13 +150,31 @@ def test_bins_of_categories_and_booleans_are_public_null_included() -> None:
 
 
 def test_pure_epsilon_needs_no_delta_without_an_open_domain() -> None:
-    plan = changed(privacy={"model": "pure", "epsilon": 1}, release__h={"kind": "histogram", "by": "kind"})
+    plan = changed(
+        privacy={"model": "pure", "epsilon": 1}, release__h={"kind": "histogram", "by": "kind"}
+    )
     assert plan.privacy.delta is None
 
 
-@pytest.mark.parametrize("start", [dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, tzinfo=dt.UTC)])
-def test_start_may_be_a_date_or_an_instant(start: dt.date) -> None:
-    assert changed(stream__start=start).stream.start == start.isoformat()
+@pytest.mark.parametrize(
+    ("start", "round_", "canonical"),
+    [
+        (dt.date(2024, 6, 1), "1d", "2024-06-01"),
+        (dt.datetime(2024, 5, 31, 22, tzinfo=dt.UTC), "1w", "2024-06-01"),
+        ("2024-06-01T00:00:00+02:00", "1mo", "2024-06-01"),
+        ("2024-06-01T06:00", "6h", "2024-06-01T06:00:00"),
+        ("2024-06-01", "1h", "2024-05-31T22:00:00+00:00"),
+        ("2024-06-01T06:30", "1h", "2024-06-01T04:30:00+00:00"),
+    ],
+)
+def test_a_start_means_the_same_whatever_later_zone_data_say(
+    start: object, round_: str, canonical: str
+) -> None:
+    plan = changed(
+        stream={"start": start, "round": round_, "horizon": 3, "timezone": "Europe/Copenhagen"}
+    )
+    assert plan.stream.start == canonical
+    assert Plan.from_dict(plan.to_dict()) == plan
 
 
 def test_the_canonical_dict_is_json_and_reads_as_the_same_plan() -> None:

@@ -8,7 +8,7 @@ from retrodp.stream.intake import Intake
 
 DAYS = """
 [stream]
-start = 2020-03-27
+start = {start}
 round = "1d"
 timezone = "Europe/London"
 horizon = 10
@@ -32,7 +32,7 @@ kind = "count"
 PERSON_UNIT = 'unit = "person_round"\nperson = "who"\nmax_records = 5'
 
 
-def intake(stream: str = "", columns: str = "") -> Intake:
-    """Ten days from 2020-03-27 in London: the clocks go forward on 03-29 at 01:00."""
-    plan = Plan.loads(DAYS.format(stream=stream, columns=columns))
+def intake(stream: str = "", columns: str = "", *, start: str = "2020-03-27") -> Intake:
+    """Ten days in London, from 2020-03-27: the clocks go forward on 03-29 at 01:00."""
+    plan = Plan.loads(DAYS.format(start=start, stream=stream, columns=columns))
     return Intake(plan, Clock.of_stream(plan.stream))

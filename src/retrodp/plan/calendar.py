@@ -76,6 +76,17 @@ class Calendar:
             )
         return cls(first=moment.micros, first_local=on_grid, round=round_, zone=in_zone)
 
+    @property
+    def start(self) -> str:
+        """The start on the calendar's grid: the same whatever later zone data say of the offset.
+
+        A date where round 1 begins with its day, else local time; with "1h" an instant in UTC.
+        """
+        if self.round == "1h":
+            return local_of_instant(self.first, zone("UTC")).isoformat()
+        local = self.first_local.isoformat()
+        return local[:10] if local.endswith("T00:00:00") else local
+
     def boundaries(self, horizon: int) -> tuple[int, ...]:
         """Starts of rounds 1..T and the end of round T, microseconds since 1970-01-01 UTC.
 

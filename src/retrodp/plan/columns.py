@@ -67,11 +67,13 @@ class Encoded:
         values: Canonical values; None where null or refused.
         reasons: Per row the reason for refusing it, else None; None if no row is refused.
         clamped: How many values were moved to a bound. For the operator only.
+        clamped_rows: Per row whether its value was; None if none was.
     """
 
     values: list[Canonical]
     reasons: list[str | None] | None
     clamped: int
+    clamped_rows: list[bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,22 +179,24 @@ _REPEATED: set[type] = {str, int, float, bool, Decimal}
 
 
 def _gathered(cells: Sequence[Cell]) -> Encoded:
-    refused = any(cell.reason is not None for cell in cells)
-    return Encoded(
-        [cell.value for cell in cells],
-        [cell.reason for cell in cells] if refused else None,
-        sum(cell.clamped for cell in cells),
-    )
+    reasons = [cell.reason for cell in cells]
+    return _encoded([cell.value for cell in cells], reasons, [cell.clamped for cell in cells])
 
 
 def _tabulated(values: Sequence[object], table: Mapping[object, Cell]) -> Encoded:
     canonical = {value: cell.value for value, cell in table.items()}
     reasons = {value: cell.reason for value, cell in table.items() if cell.reason is not None}
     clamped = {value for value, cell in table.items() if cell.clamped}
-    return Encoded(
+    return _encoded(
         [canonical[value] for value in values],
-        [reasons.get(value) for value in values] if reasons else None,
-        sum(value in clamped for value in values) if clamped else 0,
+        [reasons.get(value) for value in values] if reasons else [],
+        [value in clamped for value in values] if clamped else [],
+    )
+
+
+def _encoded(values: list[Canonical], reasons: list[str | None], clamped: list[bool]) -> Encoded:
+    return Encoded(
+        values, reasons if any(reasons) else None, sum(clamped), clamped if any(clamped) else None
     )
 
 

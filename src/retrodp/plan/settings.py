@@ -38,7 +38,7 @@ class StreamPlan:
     """What arrives, when rounds close, and what one unit of privacy is.
 
     Attributes:
-        start: Date or instant that round 1 begins with, ISO 8601.
+        start: Date, local time or (rounds of "1h") instant that round 1 begins with, ISO 8601.
         round: Length of a round.
         timezone: IANA name of the zone of local times.
         horizon: T, rounds.
@@ -110,10 +110,10 @@ def read_stream(raw: object) -> StreamPlan:
             f"stream.start is {shown(table.start)}.",
             expected="a date or an instant in ISO 8601, such as 2010-12-01",
         )
-    start = table.start if isinstance(table.start, str) else table.start.isoformat()
-    Calendar.of(start=start, round_=table.round, timezone=table.timezone).check_end(table.horizon)
+    calendar = Calendar.of(start=table.start, round_=table.round, timezone=table.timezone)
+    calendar.check_end(table.horizon)
     return StreamPlan(
-        start=start,
+        start=calendar.start,
         round=table.round,
         timezone=table.timezone,
         horizon=table.horizon,

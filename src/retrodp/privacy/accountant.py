@@ -60,7 +60,7 @@ def delta_of(losses: Sequence[PrivacyLoss], epsilon: float | Fraction) -> float:
     if parts is None:
         return least
     tight = exp_above(log_delta(parts, float_below(allowed)))
-    return tight if tight < least else least  # a NaN is not less
+    return min(least, tight)  # a NaN is not less
 
 
 def epsilon_of(losses: Sequence[PrivacyLoss], delta: float | Fraction) -> float:

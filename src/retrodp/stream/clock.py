@@ -43,6 +43,8 @@ class Moments:
         date_only: Per row whether only a date was given; None if none was.
         ambiguous: How many local times happened twice; the first was taken.
         nonexistent: How many local times never happened; they were shifted forward by the gap.
+        ambiguous_rows: Per row whether its local time happened twice; None if none did.
+        nonexistent_rows: Per row whether its local time never happened; None if all did.
     """
 
     micros: list[int | None]
@@ -50,6 +52,8 @@ class Moments:
     date_only: list[bool] | None
     ambiguous: int
     nonexistent: int
+    ambiguous_rows: list[bool] | None = None
+    nonexistent_rows: list[bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,14 +188,18 @@ class Clock:
             else:
                 cell = _cell(value, self._moment(value))
             cells.append(cell)
-        refused = any(cell.reason is not None for cell in cells)
-        dates = any(cell.date_only for cell in cells)
+        reasons = [cell.reason for cell in cells]
+        dates = [cell.date_only for cell in cells]
+        twice = [cell.ambiguous for cell in cells]
+        never = [cell.nonexistent for cell in cells]
         return Moments(
             [cell.micros for cell in cells],
-            [cell.reason for cell in cells] if refused else None,
-            [cell.date_only for cell in cells] if dates else None,
-            sum(cell.ambiguous for cell in cells),
-            sum(cell.nonexistent for cell in cells),
+            reasons if any(reasons) else None,
+            dates if any(dates) else None,
+            sum(twice),
+            sum(never),
+            twice if any(twice) else None,
+            never if any(never) else None,
         )
 
     def text_of(self, instant: int) -> str:
@@ -225,6 +233,6 @@ def _cell(value: object, moment: Moment | None) -> _Cell:
         ambiguous = moment.local == "ambiguous"
         nonexistent = moment.local == "nonexistent"
         return _Cell(moment.micros, None, moment.date_only, ambiguous, nonexistent)
-    if value is None or value == "" or type(value).__name__ in {"NaTType", "NAType"}:
+    if type(value).__name__ in {"NoneType", "NaTType", "NAType"}:
         return _NULL
-    return _REFUSED
+    return _NULL if isinstance(value, str) and not value else _REFUSED

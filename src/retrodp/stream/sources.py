@@ -244,10 +244,11 @@ def _csv_batches(reader: Any, layout: Layout, label: str) -> Iterator[RawBatch]:
     positions = [(name, header.index(name)) for name in wanted]
     ended = False
     while not ended:
-        rows: list[list[str]] = []
+        # One flat list: 50,000 row lists would keep the garbage collector busy.
+        flat: list[str] = []
         lines: list[int] = []
         refused: list[RefusedRow] = []
-        while len(rows) < BATCH_ROWS:
+        while len(lines) + len(refused) < BATCH_ROWS:
             line = reader.line_num + 1
             try:
                 row = next(reader)
@@ -258,17 +259,19 @@ def _csv_batches(reader: Any, layout: Layout, label: str) -> Iterator[RawBatch]:
                 refused.append(RefusedRow(label, line, "", "not readable as a CSV row"))
                 continue
             if len(row) == len(header):
-                rows.append(row)
+                flat += row
                 lines.append(line)
             elif row:  # an empty line is no row
                 reason = "has another number of cells than the header"
                 refused.append(RefusedRow(label, line, "", reason))
-        if rows or refused:
-            columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        if lines or refused:
+            width = len(header)
             yield RawBatch(
                 file=label,
                 lines=lines,
-                columns={name: [cell or None for cell in columns[at]] for name, at in positions},
+                columns={
+                    name: [cell or None for cell in flat[at::width]] for name, at in positions
+                },
                 refused=tuple(refused),
                 extra=extra,
             )
@@ -302,7 +305,7 @@ def _read_jsonl(file: BinaryIO, layout: Layout, label: str) -> Iterator[RawBatch
         except msgspec.MsgspecError:
             stripped.decode()  # what is not UTF-8 is refused whole
             refused.append(RefusedRow(label, number, "", "not a JSON object"))
-        if len(rows) == BATCH_ROWS:
+        if len(rows) + len(refused) == BATCH_ROWS:
             yield batch()
             rows, lines, refused = [], [], []
     if rows or refused:

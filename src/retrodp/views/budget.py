@@ -139,16 +139,17 @@ def _table(releases: list[dict[str, Any]]) -> Table:
         table.add_column(heading, justify="right" if heading == "share" else "left")
     levels = {release["level"] for release in releases}
     level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
-    for heading in (f"±{level}", "± all rounds", "absent below"):
+    for heading in (f"±{level}", "± all rounds", "published from"):
         table.add_column(heading, justify="right", no_wrap=True)
     for release in releases:
+        digits = Grid.of(Fraction(release["step"])).digits
         table.add_row(
             Text(release["release"]),
             percent(Fraction(release["share"])),
             Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
-            grouped(release["error_max"]),
-            grouped(release["error_all_max"]),
-            grouped(release["threshold"]) if "threshold" in release else "",
+            grouped(release["error_max"], digits),
+            grouped(release["error_all_max"], digits),
+            grouped(release["threshold"], digits) if "threshold" in release else "",
         )
     return table
 

@@ -268,7 +268,7 @@ def write_file(
         UsageError: If the path cannot be written, or lies in the store's own directory.
         DiskFullError: If the disk is full; a file that was there is as it was.
     """
-    if Path(path).resolve().parent == published.directory.resolve():
+    if published.directory.resolve() in Path(path).resolve().parents:
         raise UsageError(
             f"{path} lies in the directory of the store, which is the engine's own.",
             do="Name a file elsewhere.",

@@ -1,0 +1,164 @@
+"""The commands' common ground: options, clock, errors and exit codes.
+
+Exit codes: 0 done; 1 a verification failed; 2 wrong use or plan; 3 done but rows were refused; 4 a
+guard refused. An error never shows a stored value: messages come from `retrodp.errors` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+
+from retrodp.errors import DiskFullError, KeyMissingError, RetrodpError, UsageError
+from retrodp.store.keyfile import (
+    DescriptorLocator,
+    EnvironmentLocator,
+    KeyKeeper,
+    default_key_path,
+    key_keeper,
+    parse_locator,
+)
+
+FORMAT = 1
+REFUSED_ROWS = 3
+
+app = typer.Typer(
+    name="retrodp",
+    help="Publish numbers about people every day, privately, from data that change behind you.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with local variables would show records
+    rich_markup_mode=None,
+)
+
+StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the store.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--key", help="Key: a FILE, env:NAME or fd:N. Default: DIR.key beside the store."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def now_micros() -> int:
+    """Microseconds since 1970 UTC by this machine's clock."""
+    return time.time_ns() // 1000
+
+
+def keeper_of(store: Path, text: str | None) -> KeyKeeper:
+    """Where `--key` says the key is; reads environment and descriptors."""
+    locator = parse_locator(str(default_key_path(store)) if text is None else text)
+    match locator:
+        case EnvironmentLocator(name):
+            value = os.environ.get(name)
+            if value is None:
+                raise KeyMissingError(
+                    f"The environment variable {name} is not set.",
+                    do="Set it to the secret that the store was created with.",
+                )
+            return key_keeper(locator, store, value.encode())
+        case DescriptorLocator(number):
+            return key_keeper(locator, store, _read_descriptor(number))
+        case _:
+            return key_keeper(locator, store)
+
+
+def _read_descriptor(number: int) -> bytes:
+    try:
+        with os.fdopen(number, "rb") as file:
+            return file.read().rstrip(b"\n")
+    except OSError:
+        raise KeyMissingError(
+            f"Descriptor {number} cannot be read.", do=f"Open it, as in {number}< FILE."
+        ) from None
+
+
+def console() -> Console:
+    """Standard output for people."""
+    return Console(highlight=False)
+
+
+def notes() -> Console:
+    """Standard error, for progress and notes."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    """Run a command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; returns its exit code."""
+    as_json = "--json" in arguments
+    try:
+        outcome = app(arguments, prog_name="retrodp", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.exceptions.Abort:
+        return _failed(UsageError("Stopped by the user."), as_json=as_json)
+    except click.ClickException as wrong:
+        return _failed(
+            UsageError(wrong.format_message(), do="See `retrodp --help`."), as_json=as_json
+        )
+    except RetrodpError as error:
+        return _failed(error, as_json=as_json)
+    except KeyboardInterrupt:
+        return _failed(
+            UsageError("Interrupted; what was acknowledged is kept. Run the command again."),
+            as_json=as_json,
+        )
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        return _failed(_of_system(error), as_json=as_json)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _of_system(error: OSError) -> RetrodpError:
+    if error.errno in {28, 122, 27}:
+        return DiskFullError(
+            "The disk is full; nothing was half-written.",
+            do="Make room and run the command again.",
+        )
+    where = f" ({error.filename})" if error.filename else ""
+    return UsageError(f"{error.strerror or 'The system refused'}{where}.", do="Check the path.")
+
+
+def _failed(error: RetrodpError, *, as_json: bool) -> int:
+    if as_json:
+        print_json(
+            {
+                "format": FORMAT,
+                "error": True,
+                "code": error.code,
+                "what": error.what,
+                "expected": error.expected,
+                "do": error.do,
+            }
+        )
+        return error.exit_code
+    lines = [f"retrodp: {error.what}"]
+    if error.expected:
+        lines.append(f"  expected: {error.expected}")
+    if error.do:
+        lines.append(f"  {error.do}")
+    sys.stderr.write("\n".join(lines) + "\n")
+    return error.exit_code
+
+
+# Importing them registers the commands.
+from retrodp.cli import demo, reading, writing  # noqa: E402, F401

@@ -1,0 +1,181 @@
+"""Commands that look: check, status, verify, show, export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retrodp.cli.app import (
+    FORMAT,
+    JsonOption,
+    KeyOption,
+    StoreOption,
+    app,
+    console,
+    keeper_of,
+    now_micros,
+    print_json,
+)
+from retrodp.engine.check import describe
+from retrodp.engine.forget import read_forgotten
+from retrodp.engine.resolve import resolve
+from retrodp.engine.store import Store
+from retrodp.engine.verify import verify as verify_store
+from retrodp.errors import UsageError
+from retrodp.plan.plan import Plan
+from retrodp.views import budget as budget_view
+from retrodp.views import show as show_view
+from retrodp.views import summary
+from retrodp.views.export import FORMATS, Format, Selection, write, write_file
+from retrodp.views.published import Published
+
+
+@app.command()
+def check(
+    plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a plan costs and how large its errors will be. Spends nothing."""
+    read = Plan.load(plan)
+    resolved = resolve(read)
+    document = describe(read, resolved)
+    if as_json:
+        print_json(document)
+        return
+    out = console()
+    budget_view.render(out, budget_view.document(resolved))
+    spent = document["budget"]
+    out.print("Groups of units", style="bold")
+    for group in spent["groups"]:
+        out.print(f"  {group['group']}: epsilon {group['epsilon']:g}, delta {group['delta']:.3g}")
+    out.print(
+        f"Streams that react to earlier releases: epsilon {spent['epsilon_adaptive']:.4g} at the "
+        "same delta of conversion, where a release allows them."
+    )
+    for note in document["notes"]:
+        out.print(f"Note: {note}", markup=False)
+
+
+@app.command()
+def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = False) -> None:
+    """Open round, updates waiting, last and next close, gaps."""
+    now = now_micros()
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        clock, done = opened.clock, opened.round
+        over = done >= opened.horizon
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "store": opened.store_id,
+            "round": done,
+            "horizon": opened.horizon,
+            "last_close": clock.text_of(clock.boundaries[done]) if done else None,
+            "next_close": None if over else clock.text_of(clock.boundaries[done + 1]),
+            "rounds_due": max(0, min(clock.last_ended(now), opened.horizon) - done),
+            "waiting": opened.ledger.waiting_count(),
+            "waiting_rounds": {
+                str(round_): number
+                for round_, number in sorted(opened.ledger.waiting_rounds().items())
+            },
+            "forgets_waiting": len(opened.ledger.forgets()),
+            "survivors": opened.ledger.survivor_count(),
+        }
+    if as_json:
+        print_json(document)
+        return
+    out = console()
+    out.print(f"Round {done:,} of {document['horizon']:,} is closed.")
+    if over:
+        out.print("The horizon is over; a new store needs a plan and a budget of its own.")
+    else:
+        out.print(f"Round {done + 1:,} is open and ends {document['next_close']}.")
+    out.print(
+        f"{document['rounds_due']:,} rounds are over and not closed; {document['waiting']:,} "
+        f"updates and {document['forgets_waiting']:,} forget requests wait; "
+        f"{document['survivors']:,} records survive."
+    )
+
+
+@app.command()
+def verify(
+    store: StoreOption,
+    forgotten: Annotated[
+        Path | None,
+        typer.Option("--forgotten", help="Ids, requests or receipts, one a line, to look for."),
+    ] = None,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Recompute the current round from the survivors and scan every file; writes a certificate."""
+    requests = read_forgotten(forgotten) if forgotten else []
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        outcome = verify_store(opened, requests)
+    if as_json:
+        print_json({**outcome.document, "passed": outcome.passed, "salts": list(outcome.salts)})
+    else:
+        out = console()
+        for style, sentence in summary.proof(outcome.document):
+            out.print(sentence, style=style, markup=False)
+    return 0 if outcome.passed else 1
+
+
+@app.command()
+def show(
+    store: StoreOption,
+    round_: Annotated[int | None, typer.Option("--round", help="Default: the last one.")] = None,
+    top: Annotated[int, typer.Option("--top", help="Bins of each histogram.")] = show_view.TOP,
+    as_json: JsonOption = False,
+) -> None:
+    """Published numbers with intervals; needs no key."""
+    with Published.open(store) as published:
+        document = show_view.document(published, round=round_, top=top, now=now_micros())
+    if as_json:
+        print_json(document)
+    else:
+        show_view.render(console(), document)
+
+
+@app.command()
+def export(
+    store: StoreOption,
+    format_: Annotated[str, typer.Option("--format", help=", ".join(FORMATS))] = "csv",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File; default: standard output.")
+    ] = None,
+    release: Annotated[
+        list[str] | None, typer.Option("--release", help="Only these releases.")
+    ] = None,
+    first: Annotated[int | None, typer.Option("--from", help="First round.")] = None,
+    last: Annotated[int | None, typer.Option("--to", help="Last round.")] = None,
+    latest: Annotated[bool, typer.Option("--latest", help="Only the last round.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """All published numbers as CSV, JSON Lines or Parquet; needs no key."""
+    chosen = export_format(format_)
+    names = tuple(release or ())
+    with Published.open(store) as published:
+        selection = (
+            Selection.latest(published, releases=names)
+            if latest
+            else Selection(releases=names, first=first, last=last)
+        )
+        if output is None:
+            if as_json:
+                raise UsageError("--json describes a file that was written; name one with -o.")
+            write(published, sys.stdout.buffer, format=chosen, selection=selection)
+            return
+        rows = write_file(published, output, format=chosen, selection=selection)
+    if as_json:
+        print_json({"format": FORMAT, "file": str(output), "rows": rows, "as": chosen})
+    else:
+        console().print(f"{rows:,} rows in {output}", markup=False, soft_wrap=True)
+
+
+def export_format(text: str) -> Format:
+    """The format that `--format` names."""
+    for format_ in FORMATS:
+        if text == format_:
+            return format_
+    raise UsageError(f"There is no format {text!r}.", expected=", ".join(FORMATS))

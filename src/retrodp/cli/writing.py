@@ -1,0 +1,216 @@
+"""Commands that change a store: run, ingest, close, forget."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retrodp.cli.app import (
+    FORMAT,
+    REFUSED_ROWS,
+    JsonOption,
+    KeyOption,
+    StoreOption,
+    app,
+    console,
+    keeper_of,
+    notes,
+    now_micros,
+    print_json,
+)
+from retrodp.cli.progress import closing_rounds
+from retrodp.engine.forget import read_forgotten
+from retrodp.engine.ingest import IngestReport, ingest_sources
+from retrodp.engine.store import Store, open_or_create
+from retrodp.errors import UsageError
+from retrodp.plan.plan import Plan
+from retrodp.stream.rejected import write_rejected
+from retrodp.stream.sources import Format
+
+FilesArgument = Annotated[
+    list[str], typer.Argument(help="CSV, JSON Lines, Parquet or Arrow files; globs; - for stdin.")
+]
+ThroughOption = Annotated[
+    str | None,
+    typer.Option("--through", help="Last date to close. Default: the last round that has ended."),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="csv, jsonl, parquet or arrow, if the name does not tell."),
+]
+RejectedOption = Annotated[
+    Path | None,
+    typer.Option("--rejected", help="Where refused rows are listed. Default: DIR.rejected.csv."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Judge the rows, take nothing.")]
+
+
+@app.command()
+def run(
+    plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
+    files: FilesArgument,
+    store: StoreOption,
+    key: KeyOption = None,
+    through: ThroughOption = None,
+    format_: FormatOption = None,
+    rejected: RejectedOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Take in all files, then close every round that is over. The same again changes nothing."""
+    with open_or_create(store, Plan.load(plan), key=keeper_of(store, key)) as opened:
+        report = _take(opened, files, format_=format_, dry_run=False, quiet=as_json)
+        closed = _close(opened, through, quiet=as_json)
+        document = {"ingested": report.to_json(), **_closed(opened, closed)}
+        code = _list_refused(opened, report, rejected)
+    _tell(document, report=report, as_json=as_json)
+    return code
+
+
+@app.command()
+def ingest(
+    files: FilesArgument,
+    store: StoreOption,
+    key: KeyOption = None,
+    format_: FormatOption = None,
+    rejected: RejectedOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Take in updates; they wait until their round closes."""
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        report = _take(opened, files, format_=format_, dry_run=dry_run, quiet=as_json)
+        code = _list_refused(opened, report, rejected)
+        document = {"ingested": report.to_json(), "dry_run": dry_run}
+    _tell(document, report=report, as_json=as_json)
+    return code
+
+
+@app.command()
+def close(
+    store: StoreOption,
+    key: KeyOption = None,
+    through: ThroughOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Close every round that is over and publish it; empty rounds publish too."""
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        closed = _close(opened, through, quiet=as_json)
+        document = _closed(opened, closed)
+    _tell(document, report=None, as_json=as_json)
+
+
+@app.command()
+def forget(
+    store: StoreOption,
+    ids: Annotated[list[str] | None, typer.Option("--id", help="Id of a record.")] = None,
+    persons: Annotated[
+        list[str] | None, typer.Option("--person", help="A person: all their records.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Requests, one a line: an id, or JSON.")
+    ] = None,
+    close_now: Annotated[
+        bool, typer.Option("--close", help="Close the open round at once.")
+    ] = False,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget records or persons, and print a receipt for each request."""
+    wanted_ids, wanted_persons = [*(ids or [])], [*(persons or [])]
+    for request in read_forgotten(file) if file else []:
+        if request.kind == "value":
+            raise UsageError(f"{file}: a request names an id or a person, not a value.")
+        (wanted_ids if request.kind == "id" else wanted_persons).append(request.value)
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        receipts = opened.forget(wanted_ids, persons=wanted_persons)
+        if close_now and opened.round < opened.horizon:
+            opened.close_through(opened.round + 1, now=now_micros())
+        document = {"receipts": [receipt.to_json() for receipt in receipts]}
+    if as_json:
+        print_json({"format": FORMAT, **document})
+        return
+    out = console()
+    for receipt in document["receipts"]:
+        out.print(f"{receipt['kind']} {receipt['value']}", markup=False)
+        out.print(f"  {receipt['what_it_means']}", markup=False)
+        out.print(f"  receipt: salt {receipt['salt']}", markup=False, soft_wrap=True)
+        out.print(f"           hash {receipt['hash']}", markup=False, soft_wrap=True)
+    if not close_now:
+        out.print("The bytes are erased when the round closes (`retrodp close`, or --close here).")
+
+
+def _take(
+    store: Store, files: list[str], *, format_: str | None, dry_run: bool, quiet: bool
+) -> IngestReport:
+    def reading(source: str) -> None:
+        if not quiet:
+            notes().print(f"Reading {source}", markup=False, soft_wrap=True)
+
+    return ingest_sources(
+        store,
+        files,
+        stdin=sys.stdin.buffer,
+        format_=known_format(format_),
+        dry_run=dry_run,
+        on_source=reading,
+    )
+
+
+def known_format(text: str | None) -> Format | None:
+    """The format that `--format` names."""
+    match text:
+        case None | "csv" | "jsonl" | "parquet" | "arrow":
+            return text
+        case _:
+            raise UsageError(f"There is no format {text!r}.", expected="csv, jsonl, parquet, arrow")
+
+
+def _close(store: Store, through: str | None, *, quiet: bool) -> int:
+    now = now_micros()
+    last = store.clock.last_ended(now) if through is None else store.clock.round_for_date(through)
+    with closing_rounds(quiet=quiet or last <= store.round) as progress:
+        return store.close_through(last, now=now, progress=progress)
+
+
+def _closed(store: Store, closed: int) -> dict[str, Any]:
+    return {
+        "rounds_closed": closed,
+        "round": store.round,
+        "horizon": store.horizon,
+        "ignored_at_close": store.ignored,
+        "waiting": store.ledger.waiting_count(),
+    }
+
+
+def _list_refused(store: Store, report: IngestReport, rejected: Path | None) -> int:
+    if not report.refused:
+        return 0
+    path = rejected or store.files.rejected
+    write_rejected(path, report.refused)
+    notes().print(
+        f"{len(report.refused):,} rows were refused; see {path}.", markup=False, soft_wrap=True
+    )
+    return REFUSED_ROWS
+
+
+def _tell(document: dict[str, Any], *, report: IngestReport | None, as_json: bool) -> None:
+    if as_json:
+        print_json({"format": FORMAT, **document})
+        return
+    out = console()
+    if report is not None:
+        tally = report.tally
+        out.print(
+            f"{tally.read:,} rows read: {tally.accepted:,} accepted ({report.new:,} new), "
+            f"{sum(tally.ignored.values()):,} ignored, {tally.refused:,} refused."
+        )
+        for column, number in tally.clamped.items():
+            out.print(f"{number:,} values of {column} were moved to a bound.", markup=False)
+    if "round" in document:
+        out.print(
+            f"{document['rounds_closed']:,} rounds closed; round {document['round']:,} of "
+            f"{document['horizon']:,} is the last. {document['waiting']:,} updates wait."
+        )
