@@ -10,7 +10,7 @@ demo: $(VENV)/.run-ready ## Set up and run the main job on real data into demo-o
 	$(BIN)/retrodp demo --out demo-out
 
 test: $(VENV)/.test-ready ## Set up and pass the tests
-	$(BIN)/python -m pytest -n 2 -m "not sweep and not crash"
+	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.test-ready ## Style, types and the laws of the architecture
 	$(BIN)/ruff check .

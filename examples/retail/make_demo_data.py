@@ -4,8 +4,7 @@
 
 DIRECTORY holds `online_retail_lines.csv.gz` and `online_retail_cancellations.csv.gz`. The output
 is a stream of updates in the order in which they happened; `README.md` beside this file says what
-was decided. The same input and
-PyArrow give the same bytes.
+was decided. The same input and the same version of PyArrow give the same bytes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from retrodp.errors import PlanError
+from retrodp.errors import HorizonExceededError, PlanError
 
 
 def positive(**named: float | Fraction) -> None:
@@ -31,22 +31,34 @@ def whole(*, least: int, **named: int) -> None:
 
 
 def round_within(round_: int, horizon: int) -> None:
-    """The round lies in 1..horizon."""
+    """The round lies in 1..horizon; one after it is refused by its own error, and never wraps."""
+    if type(round_) is int and round_ > horizon:
+        raise HorizonExceededError(
+            f"Round {round_} lies after the horizon of {horizon} rounds.",
+            do="Plan a longer horizon, with a budget of its own.",
+        )
     if type(round_) is not int or not 1 <= round_ <= horizon:
         raise PlanError(f"round must be a whole number from 1 to {horizon}, got {round_!r}.")
+
+
+LARGEST_EXPONENT = 400  # of ten; longer numbers are no budgets and would take for ever
 
 
 def exact(name: str, value: float | str | Fraction | Decimal) -> Fraction:
     """The number that was meant, exactly.
 
     A float stands for its shortest decimal (0.1 is one tenth), a string may be a decimal or a
-    ratio ("1/3"). NaN and infinities are refused.
+    ratio ("1/3"). NaN, infinities and numbers beyond 10^400 are refused.
     """
-    if isinstance(value, bool):
-        raise PlanError(f"{name} must be a number, got {value!r}.")
     try:
+        if isinstance(value, bool):
+            raise TypeError  # noqa: TRY301
         if isinstance(value, float):
-            return Fraction(Decimal(repr(value)))
+            return Fraction(Decimal(float.__repr__(value)))
+        if isinstance(value, str) and "/" not in value:
+            value = Decimal(value)
+        if isinstance(value, Decimal) and abs(value.adjusted()) > LARGEST_EXPONENT:
+            raise OverflowError  # noqa: TRY301
         return Fraction(value)
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError, TypeError):
         raise PlanError(f"{name} must be a finite number, got {value!r}.") from None

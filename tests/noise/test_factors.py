@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 
-from retrodp.errors import PlanError, UsageError
+from retrodp.errors import HorizonExceededError, PlanError, UsageError
 from retrodp.noise.factors import (
     LONGEST_HORIZON,
     BinaryFactor,
@@ -454,7 +454,13 @@ def test_a_description_that_is_no_factor_is_refused(spec: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("round_", [0, 13, -1, True, 1.0])
+@pytest.mark.parametrize("round_", [0, -1, True, 1.0])
 def test_rounds_outside_the_horizon_are_refused(make: Maker, round_: Any) -> None:
     with pytest.raises(PlanError, match="round must be"):
         make(12).nodes(round_)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_round_after_the_horizon_is_refused_and_never_wraps(make: Maker) -> None:
+    with pytest.raises(HorizonExceededError):
+        make(12).nodes(13)

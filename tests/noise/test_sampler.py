@@ -165,7 +165,7 @@ def test_a_word_equal_to_a_threshold_is_decided_by_what_follows(law: Law) -> Non
     assert results == [1 << cell_bits(law), 0]
 
 
-@pytest.mark.parametrize("zeros", [1, 2, 3, 8, 15])
+@pytest.mark.parametrize("zeros", [1, 2, 7])
 @pytest.mark.parametrize("law", SMALL + LARGE, ids=str)
 def test_far_tails_are_exact(law: Law, zeros: int) -> None:
     """A run of zero words reaches digits beyond every table."""
@@ -190,7 +190,7 @@ def test_the_largest_decidable_draw_is_within_the_stated_magnitude(law: Law) -> 
     assert -law_of(law).max_magnitude <= result < -law_of(law).max_magnitude * 0.96 + 2
 
 
-@pytest.mark.parametrize("law", SMALL + LARGE, ids=str)
+@pytest.mark.parametrize("law", [SMALL[0], SMALL[3], SMALL[7], LARGE[5]], ids=str)
 def test_endless_zeros_are_no_random_blocks(law: Law) -> None:
     with pytest.raises(UndecidedError, match="not random"):
         drawn(law, (ZEROS, ZEROS))
@@ -279,6 +279,7 @@ class AlwaysMinusZero:
     def blocks(
         self, where: Coordinates, attempt: int = 0, extension: int = 0
     ) -> NDArray[np.uint64]:
+        assert extension == 0
         self.attempts.append(attempt)
         return np.array([[ONE - 1, 1 << 63]] * len(where), dtype=np.uint64)
 

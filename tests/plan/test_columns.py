@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrodp.errors import DataError, PlanError
@@ -267,6 +267,7 @@ def test_a_column_without_bounds_has_no_grid() -> None:
         assert TEXT.grid
 
 
+@settings(deadline=None)
 @given(
     value=st.one_of(
         st.decimals(allow_nan=False, allow_infinity=False, min_value=-600, max_value=600),
@@ -289,6 +290,7 @@ ANYTHING = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(values=st.lists(ANYTHING, max_size=12))
 @pytest.mark.parametrize(
     "column", [MONEY, WHOLE, TEXT, KIND, CLOSED, FLAG, DAY], ids=lambda c: c.type
@@ -303,6 +305,7 @@ def test_a_batch_is_encoded_as_its_cells_are(column: Column, values: list[object
     assert batch.clamped == sum(one.clamped for one in single)
 
 
+@settings(deadline=None)
 @given(text=st.text())
 def test_canonical_values_are_fixed_points(text: str) -> None:
     encoded = TEXT.encode_many([text])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrodp.errors import PlanError
@@ -269,6 +269,7 @@ EXPRESSIONS = st.recursive(with_literal() | with_column() | with_list(), togethe
 AMOUNTS = st.none() | st.integers(0, 1000)
 
 
+@settings(deadline=None)
 @given(
     expression=EXPRESSIONS,
     records=st.lists(

@@ -190,7 +190,6 @@ def test_a_wrong_key_is_named_with_what_was_expected(
 
 
 LATER: list[dict[str, Any]] = [
-    {"stream__remember_deleted": "7d"},
     {"stream__forgetting": "partial"},
     release(factor="dense"),
     release(revised=True),

@@ -28,6 +28,17 @@ def discrete_delta(variance: float, shift: int, epsilon: float) -> float:
     return float((law * gain).sum() / law.sum())
 
 
+def pair_delta(wide: Coordinate, narrow: Coordinate, epsilon: float) -> float:
+    """Delta of two coordinates by a double float sum, for a wide one beside a narrow one."""
+    (variance, shift), (other, other_shift) = wide, narrow
+    reach = math.ceil(20 * math.sqrt(other)) + 20 * abs(other_shift) + 20
+    x = np.arange(-reach, reach + 1, dtype=np.float64)
+    law = np.exp(-(x**2) / (2 * float(other)))
+    losses = (other_shift**2 + 2 * other_shift * x) / (2 * float(other))
+    deltas = [discrete_delta(float(variance), shift, epsilon - loss) for loss in losses]
+    return float(law @ np.array(deltas) / law.sum())
+
+
 @cache
 def loss_atoms(coordinates: tuple[Coordinate, ...]) -> tuple[tuple[Fraction, mp.mpf], ...]:
     """Every value of the loss of a vector of coordinates with its probability, 40 digits."""
@@ -75,7 +86,7 @@ def continuous_delta(rho: float, epsilon: float) -> float:
 
 
 def pinned_haar(height: int) -> FloatArray:
-    """Node coefficients of e_p at positions 1..2^height - 1; shape (positions, nodes)."""
+    """Node shifts if the count at one position moves by 1; shape (2^height - 1, nodes)."""
     n = 2**height
     rows = np.zeros((n + 1, n - 1))
     node = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +36,9 @@ NOT_A_BUDGET = [
 
 @pytest.mark.parametrize("value", NOT_A_BUDGET)
 @pytest.mark.parametrize("budget", [PureDP, zCDP, lambda value: ApproxDP(value, 1e-9)])
-def test_what_is_not_a_positive_number_is_refused_with_advice(budget, value):  # type: ignore[no-untyped-def]
+def test_what_is_not_a_positive_number_is_refused_with_advice(
+    budget: Callable[[Any], object], value: Any
+) -> None:
     with pytest.raises(PlanError) as refusal:
         budget(value)
     assert refusal.value.expected
@@ -42,7 +46,7 @@ def test_what_is_not_a_positive_number_is_refused_with_advice(budget, value):  #
 
 
 @pytest.mark.parametrize("delta", [*NOT_A_BUDGET, 1, 1.0, 1.5, "1", "1e3"])
-def test_a_delta_outside_0_to_1_is_refused_with_advice(delta):  # type: ignore[no-untyped-def]
+def test_a_delta_outside_0_to_1_is_refused_with_advice(delta: Any) -> None:
     with pytest.raises(PlanError) as refusal:
         ApproxDP(1, delta)
     assert refusal.value.do

@@ -65,8 +65,8 @@ def test_the_closed_form_agrees_with_a_search_in_40_digits(epsilon: float, delta
 
         tilts = mp.mpf(10) ** mp.mpf("0.001")
         centre = max((epsilon - float(rho)) / (2 * float(rho)), 1e-3)
-        least = min(log_delta(1 + centre * tilts**power) for power in range(-1500, 1500, 5))
-        assert math.log(delta_of_rho(rho, epsilon)) == pytest.approx(float(least), abs=1e-3)
+        least = min(log_delta(1 + centre * tilts**power) for power in range(-1500, 1500, 2))
+        assert math.log(delta_of_rho(rho, epsilon)) == pytest.approx(float(least), abs=2e-3)
 
 
 def test_real_orders_are_never_worse_than_whole_ones() -> None:
@@ -81,7 +81,8 @@ def test_at_whole_orders_the_discrete_gaussian_diverges_like_the_continuous_one(
 ) -> None:
     x = np.arange(-200, 201, dtype=np.float64)
     law = np.exp(-(x**2) / (2 * variance))
-    moment = (law * np.exp((order - 1) * (1 + 2 * x) / (2 * variance))).sum() / law.sum()
+    tilted = np.exp(((order - 1) * (1 + 2 * x) - x**2) / (2 * variance))
+    moment = tilted.sum() / law.sum()
     rho = total_rho([GaussianLoss(shift=1, variance=Fraction(variance))])
     assert math.log(moment) == pytest.approx(float(rho) * order * (order - 1), rel=1e-12)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.fft import irfft, rfft
@@ -48,9 +49,9 @@ def test_below_a_twelfth_no_continuous_gaussian_is_claimed_to_dominate() -> None
     assert log_factor(Fraction(1, 12)) == math.inf
 
 
-@pytest.mark.parametrize("shifts", [{1: 1}, {2: 1}, {1: 2}, {1: 1, 2: 1}, {3: 1, 6: 1}])
+@pytest.mark.parametrize("shifts", [{1: 1}, {2: 1}, {1: 2}, {1: 1, 2: 1}, {2: 1, 4: 1}])
 @pytest.mark.parametrize("variance", ["1/20", "1", "4"])
-@pytest.mark.parametrize("tilt", [0.0, 0.7, 3.0])
+@pytest.mark.parametrize("tilt", [0.0, 0.7, 1.5])
 def test_every_atom_of_a_lattice_law_is_bounded_from_above(
     shifts: dict[int, int], variance: str, tilt: float
 ) -> None:
@@ -58,11 +59,14 @@ def test_every_atom_of_a_lattice_law_is_bounded_from_above(
     coordinates = tuple((exact, k) for k, count in shifts.items() for _ in range(count))
     law = gaussian_law(exact, shifts, tilt)
     reported = {
-        round(loss * 2 * float(exact)): mass * math.exp(law.log_moment - tilt * loss)
+        round(loss * 2 * float(exact)): mass
         for loss, mass in zip(law.losses, law.masses, strict=True)
     }
-    likely = [(loss, float(mass)) for loss, mass in loss_atoms(coordinates) if mass > 1e-7]
-    ratios = [reported[round(loss * 2 * exact)] / mass for loss, mass in likely]
+    tilted = [
+        (round(loss * 2 * exact), float(mass * mp.exp(tilt * float(loss) - law.log_moment)))
+        for loss, mass in loss_atoms(coordinates)
+    ]
+    ratios = [reported[place] / mass for place, mass in tilted if mass > 1e-7]
     assert len(ratios) >= 1
     assert min(ratios) >= 1 - 1e-12
     assert max(ratios) <= 1 + 1e-5

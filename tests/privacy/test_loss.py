@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from retrodp.errors import PlanError
-from retrodp.privacy import GaussianLoss, GaussianNorm, PureLoss, pure_epsilon, total_rho
+from retrodp.privacy import (
+    GaussianLoss,
+    GaussianNorm,
+    PrivacyLoss,
+    PureLoss,
+    pure_epsilon,
+    total_rho,
+)
 from tests.privacy.reference import discrete_delta
 
 
 def test_rho_adds_exactly() -> None:
-    losses = [
+    losses: list[PrivacyLoss] = [
         GaussianLoss(shift=-2, variance=Fraction(20, 3), count=1),
         GaussianLoss(shift=1, variance=Fraction(20, 3), count=16),
         GaussianNorm(norm_squared=Fraction(20), variance=Fraction(7)),
@@ -29,7 +37,7 @@ def test_pure_losses_add_exactly_and_a_gaussian_has_no_largest_loss() -> None:
 
 
 @pytest.mark.parametrize("variance", [0, -1, 1.0, float("nan"), float("inf"), Fraction(0), True])
-def test_a_variance_that_is_not_an_exact_positive_number_is_refused(variance):  # type: ignore[no-untyped-def]
+def test_a_variance_that_is_not_an_exact_positive_number_is_refused(variance: Any) -> None:
     with pytest.raises(PlanError):
         GaussianLoss(shift=1, variance=variance)
     with pytest.raises(PlanError):
@@ -39,7 +47,7 @@ def test_a_variance_that_is_not_an_exact_positive_number_is_refused(variance):  
 
 
 @pytest.mark.parametrize(("shift", "count"), [(1.0, 1), (True, 1), (1, -1), (1, 1.0)])
-def test_shifts_and_counts_are_whole(shift, count):  # type: ignore[no-untyped-def]
+def test_shifts_and_counts_are_whole(shift: Any, count: Any) -> None:
     with pytest.raises(PlanError):
         GaussianLoss(shift=shift, variance=Fraction(1), count=count)
 

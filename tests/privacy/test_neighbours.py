@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,9 +38,18 @@ PERSON = Protection(unit="person_round", max_records=16, max_per_bin=1, bin_colu
 
 def windows_of(start: int) -> list[FloatArray]:
     """Node shifts of every window that begins at `start`, ends included."""
-    rows = pinned_haar(HEIGHT)
-    ends = [*rows[start + 1 :], np.zeros_like(rows[0])]
-    return [rows[start] - end for end in ends]
+    return list(np.cumsum(pinned_haar(HEIGHT)[start:], axis=0))
+
+
+def test_the_shape_dominates_every_window() -> None:
+    shape = [2, *[1] * (2 * HEIGHT - 2)]
+    moved = [
+        np.sort(np.abs(window))[::-1]
+        for start in range(2**HEIGHT - 1)
+        for window in windows_of(start)
+    ]
+    assert len(moved) == 15 * 16 // 2
+    assert all((one[: len(shape)] <= shape).all() and not one[len(shape) :].any() for one in moved)
 
 
 def test_several_windows_of_one_bin_cost_exactly_the_square() -> None:
@@ -153,7 +163,8 @@ def test_the_worst_split_of_tails_is_the_maximum_over_all_splits(cap: int) -> No
 
 def test_a_group_of_one_is_the_guarantee_itself() -> None:
     alone = group_guarantee(ApproxDP(1, "1e-9"), 1)
-    assert (alone.epsilon, alone.delta) == (1.0, pytest.approx(1e-9, rel=1e-8))
+    assert alone.epsilon == 1
+    assert alone.delta == pytest.approx(1e-9, rel=1e-8)
     assert Fraction(alone.delta) >= Fraction(1, 10**9)
 
 
@@ -227,6 +238,6 @@ def test_what_must_be_printed_for_each_unit() -> None:
         {"unit": "person", "max_records": 3},
     ],
 )
-def test_bounds_that_do_not_belong_to_the_unit_are_refused(wrong):  # type: ignore[no-untyped-def]
+def test_bounds_that_do_not_belong_to_the_unit_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
         Protection(**wrong)

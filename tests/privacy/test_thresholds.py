@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from retrodp.noise.factors.haar import best_haar
+from retrodp.noise.process import NoiseProcess
+from retrodp.noise.tails import summed_tail
 from retrodp.privacy import (
     DeltaSplit,
     delta_of,
@@ -74,3 +77,30 @@ def test_haar_thresholds_are_the_published_ones_within_2_per_cent(
         ((2, 1), (1, 2 * height - 2)), variance=Fraction(2 * height + 2) / (2 * rho)
     )
     assert delta_of(losses, 1) <= split.noise
+
+
+@pytest.mark.parametrize(
+    ("horizon", "delta", "published"), [(h, d, tau) for h, _, d, tau in CELLS if h <= 4096]
+)
+def test_whole_thresholds_with_certified_tails_stay_within_2_per_cent(
+    horizon: int, delta: str, published: float
+) -> None:
+    """What is released is ``floor(N + 1/2)``: half a step and the whole number are included."""
+    factor = best_haar(horizon)
+    norm = Fraction(factor.window_l2sq)
+
+    def process_at(split: DeltaSplit) -> NoiseProcess:
+        rho = largest_rho(
+            lambda rho: gaussian_losses(factor.window_shape, variance=norm / (2 * rho)),
+            1,
+            split.noise,
+        )
+        return NoiseProcess(factor=factor, law="gaussian", scale=norm / (2 * rho))
+
+    def tau(split: DeltaSplit) -> int:
+        process = process_at(split)
+        return 1 + least_threshold(lambda x: summed_tail(process, x), split.thresholds)
+
+    best = split_delta(Fraction(delta), reserved=Fraction(0), cost=tau)
+    assert tau(best) == pytest.approx(published + 0.5, rel=0.02)
+    assert summed_tail(process_at(best), tau(best) - 1) <= best.thresholds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
+def fill(disk: Path) -> None:
+    with contextlib.suppress(OSError), (disk / "fill").open("ab", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def close_with_a_large_release(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.remove_round_from_queue(2)
+        ledger.advance(2)
+        ledger.set_pending(2, bytes(4 << 20))
+
+
 def test_a_full_disk_takes_nothing_and_work_goes_on_after(small_disk: Path) -> None:
     ledger = new_ledger(small_disk)
     run(ledger, [update("a"), update("b")])
@@ -56,10 +70,8 @@ def test_a_close_on_a_full_disk_rolls_back_whole(small_disk: Path) -> None:
     run(ledger, [update("a"), update("b")])
     ledger.enqueue(arrivals(2, [update("c")]))
     before = contents(ledger)
-    with pytest.raises(DiskFullError), ledger.transaction():
-        ledger.remove_round_from_queue(2)
-        ledger.advance(2)
-        ledger.set_pending(2, bytes(4 << 20))
+    with pytest.raises(DiskFullError):
+        close_with_a_large_release(ledger)
     assert contents(ledger) == before
     assert (ledger.round, ledger.waiting_count(), ledger.pending()) == (1, 1, None)
 
@@ -68,12 +80,7 @@ def test_erasing_on_a_full_disk_stays_due(small_disk: Path) -> None:
     ledger = new_ledger(small_disk)
     run(ledger, MANY[:2000], [update("000000", op=Op.DELETE)])
     before = contents(ledger)
-    (small_disk / "fill").write_bytes(b"")
-    filled = 0
-    with (small_disk / "fill").open("ab", buffering=0) as fill, pytest.raises(OSError):
-        while True:
-            filled += fill.write(bytes(4096))
-    assert filled > 0
+    fill(small_disk)
     with pytest.raises(DiskFullError):
         ledger.erase()
     assert contents(ledger) == before
@@ -98,14 +105,10 @@ def test_publishing_on_a_full_disk_publishes_nothing(small_disk: Path) -> None:
 
 def test_a_key_that_cannot_be_rewritten_stays(small_disk: Path) -> None:
     tree = KeyTree.from_root(bytes(32), b"5e", 16)
-    record = KeyRecord(
-        store_id="5e", fingerprint="f1", round=0, release_sha256=None, tree=tree
-    )
+    record = KeyRecord(store_id="5e", fingerprint="f1", round=0, release_sha256=None, tree=tree)
     keeper = PlainKeyFile(small_disk / "s.key")
     keeper.create(record)
-    with (small_disk / "fill").open("ab", buffering=0) as fill, pytest.raises(OSError):
-        while True:
-            fill.write(bytes(4096))
+    fill(small_disk)
     later = KeyRecord(
         store_id="5e", fingerprint="f1", round=1, release_sha256="00", tree=tree.advanced(1)
     )

@@ -314,18 +314,23 @@ def test_text_that_is_not_unicode_is_refused_without_quoting_it(tmp_path: Path) 
     assert ledger.waiting_count() == 0
 
 
-def test_an_exception_rolls_everything_back(tmp_path: Path) -> None:
-    ledger = new_ledger(tmp_path)
-    run(ledger, [update("a")])
-    ledger.enqueue(arrivals(2, [update("b")]))
-    before = contents(ledger)
-    with pytest.raises(ZeroDivisionError), ledger.transaction():
+def close_and_fail(ledger: Ledger) -> None:
+    with ledger.transaction():
         ledger.set_pending(2, b"x")
         ledger.add_forget("id", "a")
         ledger.remove_round_from_queue(2)
         ledger.add_totals("by_payload", {b"q": 1})
         ledger.advance(2)
         raise ZeroDivisionError
+
+
+def test_an_exception_rolls_everything_back(tmp_path: Path) -> None:
+    ledger = new_ledger(tmp_path)
+    run(ledger, [update("a")])
+    ledger.enqueue(arrivals(2, [update("b")]))
+    before = contents(ledger)
+    with pytest.raises(ZeroDivisionError):
+        close_and_fail(ledger)
     assert contents(ledger) == before
     assert (ledger.round, ledger.waiting_count(), ledger.pending()) == (1, 1, None)
     assert ledger.forgets() == []
@@ -469,35 +474,6 @@ def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
     ledger.close()
     with pytest.raises(UsageError):
         ledger.survivor_count()
-
-
-def test_mentions_finds_a_value_of_any_length_in_every_table(tmp_path: Path) -> None:
-    ledger = new_ledger(tmp_path)
-    run(ledger, [update("7", person="al", value="ü"), update("17", person="all", value="xü")])
-    ledger.enqueue(arrivals(2, [update("7", op=Op.DELETE), update("8", value="ü")]))
-    ledger.add_forget("id", "7")
-    ledger.add_forget("person", "al")
-    ledger.add_totals("r", {"ü".encode(): 1, pack(["ü", 3]): 1, pack(["xü"]): 1})
-    ledger.add_totals("by_payload", {pack(["ü", "al"]): -1})
-    found = ledger.mentions(ids=["7", "1"], persons=["al", "a"], values=["ü", "tea"])
-    told = {(one.kind, one.index, one.table, one.count) for one in found}
-    assert told == {
-        ("id", 0, "queue", 1),
-        ("id", 0, "forgets", 1),
-        ("id", 0, "records", 1),
-        ("person", 0, "forgets", 1),
-        ("person", 0, "records", 1),
-        ("value", 0, "records", 1),
-        ("value", 0, "queue", 1),
-        ("value", 0, "totals", 2),
-    }
-
-
-def test_mentions_is_empty_once_all_is_forgotten(tmp_path: Path) -> None:
-    ledger = new_ledger(tmp_path)
-    run(ledger, [update("7", person="al", value="ü")], [update("7", op=Op.DELETE)])
-    asked = ledger.mentions(ids=["7"], persons=["al"], values=["ü"])
-    assert asked == []
 
 
 def test_the_order_and_batches_of_arrival_leave_no_trace(tmp_path: Path) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
-from multiprocessing.synchronize import Barrier
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import retrodp
 from retrodp.errors import StoreLockedError
 from retrodp.store.lock import StoreLock
 
@@ -49,24 +49,46 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     StoreLock(tmp_path).release()
 
 
-def contend(directory: Path, start: Barrier, decided: Barrier) -> None:
-    """Try to get the store when all are ready; the winner holds it until all have tried."""
-    start.wait(60)
-    try:
-        with StoreLock(directory):
-            (directory / f"won-{os.getpid()}").touch()
-            decided.wait(60)
-    except StoreLockedError:
-        decided.wait(60)
+CONTENDER = """
+import sys, types
+from pathlib import Path
+# Only the lock is needed; importing the whole package 24 times would take a minute.
+package = types.ModuleType("retrodp")
+package.__path__ = [sys.argv[2]]
+sys.modules["retrodp"] = package
+from retrodp.errors import StoreLockedError
+from retrodp.store.lock import StoreLock
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    lock = StoreLock(Path(sys.argv[1]))
+    print("won", flush=True)
+except StoreLockedError:
+    print("refused", flush=True)
+sys.stdin.readline()
+"""
 
 
 def test_one_of_24_processes_wins(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    start, decided = spawn.Barrier(24), spawn.Barrier(24)
-    processes = [spawn.Process(target=contend, args=(tmp_path, start, decided)) for _ in range(24)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(90)
-    assert [process.exitcode for process in processes] == [0] * 24
-    assert len(list(tmp_path.glob("won-*"))) == 1
+    command = [sys.executable, "-c", CONTENDER, str(tmp_path), str(Path(retrodp.__file__).parent)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(24)
+    ]
+
+    def all_say() -> list[str]:
+        return [one.stdout.readline().strip() for one in processes if one.stdout is not None]
+
+    def tell_all() -> None:
+        for one in processes:
+            assert one.stdin is not None
+            one.stdin.write("\n")
+            one.stdin.flush()
+
+    assert all_say() == ["ready"] * 24
+    tell_all()
+    assert Counter(all_say()) == {"won": 1, "refused": 23}
+    tell_all()
+    for one in processes:
+        one.communicate()
+    assert [one.returncode for one in processes] == [0] * 24

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrodp.errors import DataError, PlanError, StoreCorruptError, UsageError
@@ -314,6 +314,7 @@ def test_through_something_else_is_wrong_use() -> None:
 ZONES = st.sampled_from(sorted({name for name, _, _ in DAYS_OF_CHANGE} | {"UTC", "Asia/Kathmandu"}))
 
 
+@settings(deadline=None)
 @given(
     name=ZONES,
     local=st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2030, 1, 1)),
@@ -329,6 +330,7 @@ def test_reading_agrees_with_the_standard_library(name: str, local: dt.datetime)
     assert moments.nonexistent == 3 * (later < expected)
 
 
+@settings(deadline=None)
 @given(name=ZONES, instant=st.integers(0, 2 * 10**15))
 def test_what_is_written_is_read_back(name: str, instant: int) -> None:
     clock = days(name, "2024-01-01", 1)

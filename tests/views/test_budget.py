@@ -103,10 +103,6 @@ def test_the_plan_may_say_that_a_release_is_not_retroactive() -> None:
     assert (word, "keeps the influence of deleted records" in sentence) == ("no", True)
 
 
-def test_nothing_is_claimed_for_a_kind_that_is_not_known() -> None:
-    assert words.retroactivity({"kind": "new"})[0] == "not stated"
-
-
 @pytest.mark.parametrize(
     ("stream", "said"),
     [

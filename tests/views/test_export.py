@@ -294,7 +294,7 @@ def test_a_table_of_a_test_store_says_test(tmp_path: Path) -> None:
 def test_parquet_is_not_written_to_standard_output(tmp_path: Path) -> None:
     with (
         stores.opened(tmp_path / "store") as published,
-        open(1, "wb", closefd=False) as standard_output,  # noqa: PTH123  a descriptor has no path
+        open(1, "wb", closefd=False) as standard_output,
         pytest.raises(UsageError, match="-o FILE"),
     ):
         write(published, standard_output, format="parquet")

@@ -73,7 +73,7 @@ def test_at_most_reads_well(exact: Fraction, text: str) -> None:
 
 
 def test_a_coverage_reads_as_per_cent() -> None:
-    assert percent(Fraction(19, 20)) == "95 %"
+    assert percent(Fraction(19, 20)) == "95%"
 
 
 @given(st.text())

@@ -25,8 +25,10 @@ def test_a_scalar_over_the_rounds(published: Published) -> None:
     found = scalar_series(published, "lines")
     assert found.rounds.tolist() == [1, 2, 3]
     assert found.value.tolist() == [1007, 2007, 3007]
-    assert found.half.tolist() == published.entries["lines"]["noise"]["half"][:3]
-    assert (found.high_all - found.low_all).tolist() == (2 * found.half_all).tolist()
+    half = published.entries["lines"]["noise"]["half"][:3]
+    half_all = published.entries["lines"]["noise"]["half_all"][:3]
+    assert (found.high - found.value).tolist() == (found.value - found.low).tolist() == half
+    assert (found.high_all - found.low_all).tolist() == [2 * width for width in half_all]
 
 
 def test_a_sum_is_in_units_of_the_statistic(published: Published) -> None:

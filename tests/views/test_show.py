@@ -14,7 +14,8 @@ from tests.views.screens import screen, widest
 
 
 def release(document: dict[str, Any], name: str) -> dict[str, Any]:
-    return {one["release"]: one for one in document["releases"]}[name]
+    found: dict[str, dict[str, Any]] = {one["release"]: one for one in document["releases"]}
+    return found[name]
 
 
 def test_the_last_round_is_shown_unless_another_is_asked_for(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_an_empty_sparse_release_still_has_its_bound(tmp_path: Path) -> None:
 def test_a_round_that_is_not_published_is_wrong_use(tmp_path: Path) -> None:
     with (
         stores.opened(tmp_path / "store", 3) as published,
-        pytest.raises(UsageError, match="Round 4 is not published.*1 to 3"),
+        pytest.raises(UsageError, match=r"Round 4 is not published.*1 to 3"),
     ):
         show.document(published, round=4)
 
@@ -122,7 +123,7 @@ def test_the_tables_fit_80_columns_and_group_thousands(tmp_path: Path) -> None:
     assert widest(text) <= 80
     assert "1,234,567" in text
     assert "-617.30" in text
-    assert "± 95 %" in text
+    assert "± 95%" in text
     assert "Late: rounds 2 to 6 are over by the calendar and not published." in text
 
 

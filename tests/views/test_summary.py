@@ -23,11 +23,10 @@ CERTIFICATE: dict[str, Any] = {
             "salt": "feedbeef",
             "left_in": [],
             "published_in": {},
-            "bytes_scanned": True,
         }
     ],
     "files_scanned": ["ledger.sqlite", "releases.sqlite"],
-    "key": {"past_rounds_still_open": {"lines": 2}},
+    "key": {"derives_rounds_from": 3, "past_rounds_still_open": {"lines": 2, "revenue": 0}},
     "what_it_means": "",
     "sha256": "a" * 64,
 }
@@ -59,8 +58,12 @@ def test_a_round_whose_key_is_gone_gives_the_reason() -> None:
     assert "No key is left." in said(releases_equal=None, what_it_means="No key is left.")
 
 
-def test_a_clean_search_says_what_was_searched() -> None:
-    assert "2 files searched byte by byte for 1 person: nothing left." in said()
+def test_a_clean_search_says_what_was_looked_for() -> None:
+    assert "1 person looked for in 2 files: nothing found." in said()
+
+
+def test_a_search_claims_no_more_than_the_certificate_says() -> None:
+    assert "byte by byte" not in said()
 
 
 def test_what_was_found_is_said_with_its_place() -> None:
@@ -75,16 +78,25 @@ def test_published_labels_are_named() -> None:
     )
 
 
-def test_what_was_not_searched_in_bytes_is_said() -> None:
-    assert "1 too short to search for in bytes" in said(forgotten=entry(bytes_scanned=False))
-
-
 def test_changed_rounds_are_said() -> None:
     assert "2 published rounds were changed" in said(changed_rounds=[1, 2])
 
 
-def test_rounds_that_the_key_can_still_open_are_said() -> None:
-    assert "can still open 2 past rounds" in said()
+@pytest.mark.parametrize(
+    ("still_open", "sentence"),
+    [
+        ({"lines": 2, "revenue": 0}, "off this round and 2 past rounds (at most, by release), and"),
+        ({"lines": 0}, "off this round, and off no other"),
+    ],
+)
+def test_what_the_key_can_still_open_is_said(still_open: dict[str, int], sentence: str) -> None:
+    key = {"derives_rounds_from": 3, "past_rounds_still_open": still_open}
+    assert sentence in said(key=key)
+
+
+def test_a_key_that_is_gone_opens_nothing() -> None:
+    key = {"derives_rounds_from": None, "past_rounds_still_open": {"lines": 0}}
+    assert "take the noise off" not in said(key=key)
 
 
 def test_a_salt_is_never_shown(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The commands' common ground: options, clock, errors and exit codes.
 
 Exit codes: 0 done; 1 a verification failed; 2 wrong use or plan; 3 done but rows were refused; 4 a
-guard refused. An error never shows a stored value: messages come from `retrodp.errors` alone.
+guard refused; 70 a fault of the program; 130 interrupted. An error never shows a stored value:
+messages come from `retrodp.errors` alone.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import json
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 
@@ -29,6 +30,12 @@ from retrodp.store.keyfile import (
 
 FORMAT = 1
 REFUSED_ROWS = 3
+WRONG_USE = 2
+FAULT = 70
+INTERRUPTED = 130
+
+# Some versions of typer stand on click and some hold a copy of it; this is its class in both.
+[_WrongUse] = [kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"]
 
 app = typer.Typer(
     name="retrodp",
@@ -104,28 +111,56 @@ def run(arguments: list[str]) -> int:
     """Run a command; returns its exit code."""
     as_json = "--json" in arguments
     try:
-        outcome = app(arguments, prog_name="retrodp", standalone_mode=False)
-    except click.exceptions.Exit as leave:
+        outcome = app(arguments or ["--help"], prog_name="retrodp", standalone_mode=False)
+    except typer.Exit as leave:
         return leave.exit_code
-    except click.exceptions.Abort:
-        return _failed(UsageError("Stopped by the user."), as_json=as_json)
-    except click.ClickException as wrong:
-        return _failed(
-            UsageError(wrong.format_message(), do="See `retrodp --help`."), as_json=as_json
-        )
-    except RetrodpError as error:
-        return _failed(error, as_json=as_json)
-    except KeyboardInterrupt:
-        return _failed(
-            UsageError("Interrupted; what was acknowledged is kept. Run the command again."),
-            as_json=as_json,
-        )
     except BrokenPipeError:
-        sys.stderr.close()
+        # The reader of the output left; the rest of it is of no use to anybody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        return _failed(_of_system(error), as_json=as_json)
+    except (RetrodpError, _WrongUse, OSError) as error:
+        return _failed(_as_ours(error), as_json=as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        outcome = INTERRUPTED
+    except Exception as error:  # noqa: BLE001  its message might quote a record
+        return _fault(error, as_json=as_json)
+    if outcome == INTERRUPTED:
+        return _interrupted(as_json=as_json)
+    if not arguments:
+        return WRONG_USE
     return outcome if isinstance(outcome, int) else 0
+
+
+def _as_ours(error: Exception) -> RetrodpError:
+    match error:
+        case RetrodpError():
+            return error
+        case OSError():
+            return _of_system(error)
+        case _:
+            said = getattr(error, "format_message", error.__str__)()
+            return UsageError(said, do="See `retrodp --help`, or --help after the command.")
+
+
+def _interrupted(*, as_json: bool) -> int:
+    error = UsageError(
+        "Interrupted.", do="What was acknowledged is kept. Run the same command again."
+    )
+    _failed(error, as_json=as_json)
+    return INTERRUPTED
+
+
+def _fault(error: Exception, *, as_json: bool) -> int:
+    """A fault of the program: where it happened, and not what it says."""
+    sys.stderr.write("".join(traceback.format_tb(error.__traceback__)))
+    kind = type(error).__name__
+    fault = UsageError(
+        f"A fault of the program ({kind}); what was acknowledged is kept.",
+        do="Please report it with the lines above; they quote no data.",
+    )
+    fault.code = "fault"
+    _failed(fault, as_json=as_json)
+    return FAULT
 
 
 def _of_system(error: OSError) -> RetrodpError:

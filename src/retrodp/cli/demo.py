@@ -92,16 +92,17 @@ def _export(published: Published, out: Path) -> dict[str, Path]:
 
 
 def _story() -> list[str]:
-    counts = shipped.counts()
+    """What was forgotten and what never was part of the data, in sentences."""
+    customers = " and ".join(shipped.FORGET_CUSTOMERS)
+    prefix = "left_out_"
     left_out = ", ".join(
-        f"{number:,} {name.replace('_', ' ')}"
-        for name, number in counts.items()
-        if name.startswith("left_out")
+        f"{number:,} {name.removeprefix(prefix).replace('_', ' ')}"
+        for name, number in shipped.counts().items()
+        if name.startswith(prefix)
     )
     return [
-        f"Customers {' and '.join(shipped.FORGET_CUSTOMERS)} asked to be forgotten after round "
-        f"{ROUNDS_BEFORE}.",
-        f"Not part of the data: {left_out}." if left_out else "",
+        f"Customers {customers} asked to be forgotten after round {ROUNDS_BEFORE}.",
+        f"Left out of the data from the start: {left_out}.",
     ]
 
 
@@ -111,5 +112,3 @@ def _try_next(directory: Path) -> list[str]:
         f"retrodp check {directory / 'plan.toml'}",
         "retrodp run my-plan.toml my-updates.csv --store my-store",
     ]
-
-

@@ -16,6 +16,7 @@ from retrodp.cli.app import (
     app,
     console,
     keeper_of,
+    notes,
     now_micros,
     print_json,
 )
@@ -30,7 +31,7 @@ from retrodp.views import budget as budget_view
 from retrodp.views import show as show_view
 from retrodp.views import summary
 from retrodp.views.export import FORMATS, Format, Selection, write, write_file
-from retrodp.views.published import Published
+from retrodp.views.published import TEST, Published
 
 
 @app.command()
@@ -155,7 +156,11 @@ def export(
     """All published numbers as CSV, JSON Lines or Parquet; needs no key."""
     chosen = export_format(format_)
     names = tuple(release or ())
+    if latest and (first, last) != (None, None):
+        raise UsageError("--latest is the last round alone; --from and --to do not go with it.")
     with Published.open(store) as published:
+        if published.is_test:
+            notes().print(TEST)
         selection = (
             Selection.latest(published, releases=names)
             if latest

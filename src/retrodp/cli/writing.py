@@ -181,6 +181,7 @@ def _closed(store: Store, closed: int) -> dict[str, Any]:
         "round": store.round,
         "horizon": store.horizon,
         "ignored_at_close": store.ignored,
+        "same_time_at_close": store.same_time,
         "waiting": store.ledger.waiting_count(),
     }
 
@@ -207,6 +208,8 @@ def _tell(document: dict[str, Any], *, report: IngestReport | None, as_json: boo
             f"{tally.read:,} rows read: {tally.accepted:,} accepted ({report.new:,} new), "
             f"{sum(tally.ignored.values()):,} ignored, {tally.refused:,} refused."
         )
+        if report.repeated:
+            out.print(f"{report.repeated:,} sources were taken before and still wait; left out.")
         for column, number in tally.clamped.items():
             out.print(f"{number:,} values of {column} were moved to a bound.", markup=False)
     if "round" in document:

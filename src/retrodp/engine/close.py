@@ -6,21 +6,23 @@ totals of the surviving data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.totals import Totals, add_into, difference
 from retrodp.mechanisms.answer import Answer
-from retrodp.noise.key import NoiseKeys
+from retrodp.noise.key import NoiseKeys, encode
 from retrodp.plan.plan import Plan
 from retrodp.store.ledger import Ledger
 from retrodp.stream import lives, multiset
 from retrodp.stream.batch import Batch
 from retrodp.stream.bounding import Bound, within_bound
-from retrodp.stream.update import Changes, QueuedUpdate, Record
+from retrodp.stream.update import Changes, Op, QueuedUpdate, Record
 
 INTAKE = "intake"  # purpose of the key that decides which of a person's ids are kept
+MEMORY = "remember_deleted"  # purpose of the key that hides remembered ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Closing:
         }
         self.ledger.apply_changes(changes)
         forgotten = self._take_out_forgotten()
+        self._remember(round_, updates, forgotten, keys)
         moves = difference(
             self.releases,
             self.names,
@@ -87,6 +90,7 @@ class Closing:
             add_into(totals[name], move)
             self.ledger.add_totals(name, move)
         self.ledger.remove_round_from_queue(round_)
+        self.ledger.drop_past_memory(round_)
         made = answers(self.releases, round_, totals, keys)
         return Closed(made, changes.ignored, changes.same_time)
 
@@ -98,8 +102,42 @@ class Closing:
             key = keys.fresh_key(release="", purpose=INTAKE, round=round_)
             bounded = within_bound(updates, bound_of(self.plan), key=key)
             updates, over = bounded.kept, bounded.over
-        changes = lives.apply_round(self.ledger.running_for_round(round_), updates)
+        changes = lives.apply_round(
+            self.ledger.running_for_round(round_),
+            updates,
+            remembered=self._remembered(updates, keys),
+        )
         return Changes(changes.ended, changes.begun, changes.ignored + over, changes.same_time)
+
+    def _remembered(
+        self, updates: list[QueuedUpdate], keys: NoiseKeys
+    ) -> set[tuple[str, str]] | None:
+        """Ids of the round that were deleted a short while ago; None if the plan keeps no memory."""
+        if self.plan.stream.remember_deleted is None:
+            return None
+        hash_of = _hashing(keys)
+        named = {hash_of(update.space, update.id): (update.space, update.id) for update in updates}
+        return {named[found] for found in self.ledger.remembered(named)}
+
+    def _remember(
+        self,
+        round_: int,
+        updates: list[QueuedUpdate],
+        forgotten: list[Record],
+        keys: NoiseKeys,
+    ) -> None:
+        """Start the memory of every deletion row, effective or not, and of what was forgotten.
+
+        An ineffective deletion counts too: otherwise two streams that differ in one addition
+        would remember differently, and one difference could decide about later lives for ever.
+        """
+        if self.plan.stream.remember_deleted is None:
+            return
+        hash_of = _hashing(keys)
+        deleted = {(update.space, update.id) for update in updates if update.op == Op.DELETE}
+        deleted |= {(record.space, record.id) for record in forgotten}
+        hashes = [hash_of(space, id_) for space, id_ in deleted]
+        self.ledger.remember(hashes, round_ + self.plan.stream.remember_deleted)
 
     def forget(self, round_: int) -> None:
         """Take out what waits to be forgotten, without a release: the horizon is over.
@@ -130,6 +168,15 @@ class Closing:
             for record in records:
                 found[record.space, record.id, record.stamp, record.payload] = record
         return list(found.values())
+
+
+def _hashing(keys: NoiseKeys) -> Callable[[str, str], bytes]:
+    key = keys.lasting_key(release="", purpose=MEMORY)
+
+    def hash_of(space: str, id_: str) -> bytes:
+        return hashlib.blake2b(encode(space, id_), key=key, digest_size=16).digest()
+
+    return hash_of
 
 
 def bound_of(plan: Plan) -> Bound:

@@ -13,6 +13,7 @@ from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
+from retrodp.mechanisms.mean import MeanOfBins
 from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
@@ -20,6 +21,7 @@ from retrodp.plan.resolved import ResolvedPlan
 from retrodp.statistics.contract import Statistic
 from retrodp.statistics.counts import Count, Sum
 from retrodp.statistics.label import BinLabels
+from retrodp.statistics.means import CentredMean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +69,8 @@ def statistic_of(plan: Plan, release: Release) -> Statistic:
 
 def mechanism_of(plan: Plan, release: Release, entry: Mapping[str, Any]) -> Mechanism:
     """The mechanism of a release, from its entry in the resolved plan."""
-    noise = CalibratedNoise.from_spec(entry["noise"])
-    return _KINDS[type(release.statistic)].mechanism(plan, release, noise, entry)
+    noises = tuple(CalibratedNoise.from_spec(spec) for spec in (entry["noise"], *entry["further"]))
+    return _KINDS[type(release.statistic)].mechanism(plan, release, noises, entry)
 
 
 def is_sparse(plan: Plan, release: Release) -> bool:
@@ -76,10 +78,13 @@ def is_sparse(plan: Plan, release: Release) -> bool:
     return isinstance(release.statistic, kinds.Histogram) and not plan.is_public(release.by)
 
 
+Noises = tuple[CalibratedNoise, ...]  # one a component of the statistic
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     statistic: Callable[[Plan, Release], Statistic]
-    mechanism: Callable[[Plan, Release, CalibratedNoise, Mapping[str, Any]], Mechanism]
+    mechanism: Callable[[Plan, Release, Noises, Mapping[str, Any]], Mechanism]
 
 
 def _labels(plan: Plan, by: tuple[str, ...]) -> BinLabels | None:
@@ -103,16 +108,40 @@ def _sum(plan: Plan, release: Release) -> Statistic:
     )
 
 
-def _linear(
-    plan: Plan, release: Release, noise: CalibratedNoise, entry: Mapping[str, Any]
-) -> Mechanism:
+def _mean(plan: Plan, release: Release) -> CentredMean:
+    assert isinstance(release.statistic, kinds.Mean)
+    return CentredMean(
+        of=plan.column(release.statistic.of),
+        by=_labels(plan, release.by),
+        where=release.where,
+    )
+
+
+def _public_bins(plan: Plan, release: Release) -> tuple[str, ...] | None:
     labels = _labels(plan, release.by)
     if labels is None:
-        return Counter.of(noise)
+        return None
+    bins = (labels.text(values) for values in plan.public_bins(release.by))
+    return tuple(sorted(bins, key=str.encode))
+
+
+def _linear(plan: Plan, release: Release, noises: Noises, entry: Mapping[str, Any]) -> Mechanism:
+    (noise,) = noises
     if is_sparse(plan, release):
         return SparseHistogram.of(noise, threshold=entry["threshold"], max_bins=entry["max_bins"])
-    return Histogram.of(
-        noise, tuple(labels.text(values) for values in plan.public_bins(release.by))
+    bins = _public_bins(plan, release)
+    return Counter.of(noise) if bins is None else Histogram.of(noise, bins)
+
+
+def _quotient(plan: Plan, release: Release, noises: Noises, _entry: Mapping[str, Any]) -> Mechanism:
+    total, count = noises
+    return MeanOfBins(
+        name=release.name,
+        statistic=_mean(plan, release),
+        bins=_public_bins(plan, release),
+        total=total,
+        count=count,
+        level=release.level,
     )
 
 
@@ -120,4 +149,5 @@ _KINDS: dict[type[kinds.Statistic], _Kind] = {
     kinds.Count: _Kind(_count, _linear),
     kinds.Histogram: _Kind(_histogram, _linear),
     kinds.Sum: _Kind(_sum, _linear),
+    kinds.Mean: _Kind(_mean, _quotient),
 }

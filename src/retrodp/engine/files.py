@@ -68,14 +68,6 @@ class StoreFiles:
                 do="Check --store.",
             )
 
-    def require_new(self) -> None:
-        """Raise `UsageError` if there is something here already."""
-        if self.directory.exists() and any(self.directory.iterdir()):
-            raise UsageError(
-                f"{self.directory} exists and is not empty.",
-                do="Name a new directory for the store.",
-            )
-
     def read_resolved(self) -> ResolvedPlan:
         """The resolved plan, as it was stored."""
         self.require_store()

@@ -7,13 +7,14 @@ rounded up.
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from retrodp.engine.compile import is_sparse, statistic_of
+from retrodp.engine.compile import is_sparse, mechanism_of, statistic_of
 from retrodp.errors import BudgetError, NotInThisVersionError, PlanError
 from retrodp.mechanisms.calibrate import choose_factor, gaussian_process, laplace_process
 from retrodp.mechanisms.calibrated import CalibratedNoise, losses_of
@@ -25,25 +26,60 @@ from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
 from retrodp.plan.resolved import ResolvedPlan
-from retrodp.privacy.calibrate import largest_rho
+from retrodp.privacy.calibrate import DeltaSplit, largest_rho, split_delta
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.privacy.neighbours import Protection
+from retrodp.statistics.contract import Component
 from retrodp.stream.clock import Clock
 
 NOISE_FORMAT = 1
-THRESHOLD_SHARE = Fraction(3, 10)  # of delta, when a plan has sparse releases
 LAWS = {"zcdp": "gaussian", "pure": "laplace"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One component of a release on its way to calibrated noise."""
+
+    label: str
+    factor: Factor
+    component: Component
+    split: tuple[int, ...]
+    share: Fraction
+    level: Fraction
+
+    def gaussian(self, rho: Fraction) -> NoiseProcess:
+        return gaussian_process(
+            self.factor, rho=rho * self.share, amount=self.component.amount, split=self.split
+        )
+
+    def laplace(self, epsilon: Fraction) -> NoiseProcess:
+        return laplace_process(
+            self.factor,
+            epsilon=epsilon * self.share,
+            amount=self.component.amount,
+            split=self.split,
+        )
+
+    def losses(self, process: NoiseProcess) -> tuple[PrivacyLoss, ...]:
+        return losses_of(process, amount=self.component.amount, split=self.split)
+
+    def noise(self, process: NoiseProcess) -> CalibratedNoise:
+        return CalibratedNoise.of(
+            self.label,
+            process,
+            step=self.component.step,
+            amount=self.component.amount,
+            split=self.split,
+            level=self.level,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """One release on its way to calibrated noise."""
+    """One release: its parts, and whether it has a threshold."""
 
     release: Release
-    factor: Factor
-    amount: int
-    split: tuple[int, ...]
-    step: Fraction
+    parts: tuple[_Part, ...]
     sparse: bool
     share: Fraction
 
@@ -59,14 +95,11 @@ def resolve(plan: Plan) -> ResolvedPlan:
     clock = Clock.of_stream(stream)
     items = _items(plan)
     deltas = _split_delta(plan, items)
-    if plan.privacy.model == "zcdp":
-        processes, spent = _gaussian(plan, items, deltas["conversion"])
-    else:
-        processes, spent = _laplace(plan, items)
+    made, spent = _made(plan, items, deltas["conversion"])
     sparse = sum(item.sparse for item in items)
     entries = [
-        _entry(item, process, deltas["thresholds"] / sparse if item.sparse else None)
-        for item, process in zip(items, processes, strict=True)
+        _entry(plan, item, made, deltas["thresholds"] / sparse if item.sparse else None)
+        for item in items
     ]
     return ResolvedPlan(
         noise_format=NOISE_FORMAT,
@@ -99,47 +132,54 @@ def protection_of(plan: Plan) -> Protection:
 
 
 def _items(plan: Plan) -> list[_Item]:
-    law = LAWS[plan.privacy.model]
     total = sum((release.share for release in plan.releases), Fraction(0))
-    items = []
-    for release in plan.releases:
-        _refuse_open_sums(plan, release)
-        statistic = statistic_of(plan, release)
-        if statistic.amount == 0:
-            raise PlanError(
-                f"release.{release.name} sums a column whose only value is 0.",
-                do="Widen the column's min and max.",
-            )
-        items.append(
-            _Item(
-                release=release,
-                factor=choose_factor(
-                    release.factor,
-                    horizon=plan.stream.horizon,
-                    law=law,
-                    window=release.window,
-                ),
-                amount=statistic.amount,
-                split=protection_of(plan).worst_split(release.by),
-                step=statistic.step,
-                sparse=is_sparse(plan, release),
-                share=release.share / total,
-            )
+    return [_item(plan, release, release.share / total) for release in plan.releases]
+
+
+def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
+    _refuse_open_sums(plan, release)
+    components = statistic_of(plan, release).components
+    if any(component.amount == 0 for component in components):
+        raise PlanError(
+            f"release.{release.name} adds up a column that has a single value.",
+            do="Widen the column's min and max.",
         )
-    return items
+    factor = choose_factor(
+        release.factor,
+        horizon=plan.stream.horizon,
+        law=LAWS[plan.privacy.model],
+        window=release.window,
+    )
+    parts = tuple(
+        _Part(
+            label=f"{release.name}/{component.name}" if component.name else release.name,
+            factor=factor,
+            component=component,
+            split=protection_of(plan).worst_split(release.by),
+            share=share * component.share,
+            # Several parts share the allowed miss of the release's interval.
+            level=1 - (1 - release.level) / len(components),
+        )
+        for component in components
+    )
+    return _Item(release=release, parts=parts, sparse=is_sparse(plan, release), share=share)
 
 
 def _refuse_open_sums(plan: Plan, release: Release) -> None:
-    is_sum = isinstance(release.statistic, kinds.Sum)
-    if is_sum and not plan.is_public(release.by):
+    adds_up = isinstance(release.statistic, kinds.Sum | kinds.Mean)
+    if adds_up and not plan.is_public(release.by):
         raise NotInThisVersionError(
-            f"release.{release.name}: sums by an open-domain column are not in this version.",
-            do="Sum by category or boolean columns, or publish a histogram.",
+            f"release.{release.name}: sums and means by an open-domain column are not in this version.",
+            do="Group by category or boolean columns, or publish a histogram.",
         )
 
 
 def _split_delta(plan: Plan, items: Sequence[_Item]) -> dict[str, Fraction]:
-    """One delta for the plan: conversion, thresholds, collisions of open labels, rounding."""
+    """One delta for the plan: conversion, thresholds, collisions of open labels, rounding.
+
+    Where there are thresholds, noise and thresholds share what collisions leave; the split is the
+    one of least thresholds. Rounding takes nothing: the samplers are exact.
+    """
     sparse = [item for item in items if item.sparse]
     delta = plan.privacy.delta or Fraction(0)
     if sparse and not delta:
@@ -151,21 +191,44 @@ def _split_delta(plan: Plan, items: Sequence[_Item]) -> dict[str, Fraction]:
     collisions = sum(
         (Fraction(collision_bound(_max_bins(item.release))) for item in sparse), Fraction(0)
     )
-    rest = delta - collisions
-    if sparse and rest <= 0:
-        raise BudgetError(
-            f"privacy.delta = {float(delta):g} is smaller than the probability that two labels "
-            f"share their noise ({float(collisions):.3g}).",
-            do="Raise privacy.delta or lower max_bins of the open-domain releases.",
-        )
     pure = plan.privacy.model == "pure"
-    share = (Fraction(1) if pure else THRESHOLD_SHARE) if sparse else Fraction(0)
+    if not sparse or pure:
+        if sparse and delta <= collisions:
+            raise BudgetError(
+                f"privacy.delta = {float(delta):g} does not cover the probability that two labels "
+                f"share their noise ({float(collisions):.3g}).",
+                do="Raise privacy.delta or lower max_bins of the open-domain releases.",
+            )
+        noise, thresholds = (Fraction(0), delta) if pure else (delta, Fraction(0))
+        return _parts_of_delta(
+            noise, thresholds - collisions if sparse else Fraction(0), collisions
+        )
+
+    def thresholds_at(split: DeltaSplit) -> float:
+        made, _ = _made(plan, items, split.noise)
+        each = split.thresholds / len(sparse)
+        return sum(math.log(_threshold(item, made, each)) for item in sparse)
+
+    split = split_delta(delta, reserved=collisions, cost=thresholds_at)
+    return _parts_of_delta(split.noise, split.thresholds, collisions)
+
+
+def _parts_of_delta(
+    conversion: Fraction, thresholds: Fraction, collisions: Fraction
+) -> dict[str, Fraction]:
     return {
-        "conversion": Fraction(0) if pure else rest * (1 - share),
-        "thresholds": rest * share,
+        "conversion": conversion,
+        "thresholds": thresholds,
         "collisions": collisions,
         "rounding": Fraction(0),
     }
+
+
+def _threshold(item: _Item, made: Mapping[str, NoiseProcess], delta: Fraction) -> int:
+    (part,) = item.parts
+    return threshold_for(
+        made[part.label], delta=delta, records=sum(part.split), per_bin=max(part.split)
+    )
 
 
 def _max_bins(release: Release) -> int:
@@ -173,61 +236,39 @@ def _max_bins(release: Release) -> int:
     return release.statistic.max_bins
 
 
-def _gaussian(
+def _made(
     plan: Plan, items: Sequence[_Item], delta: Fraction
-) -> tuple[list[NoiseProcess], dict[str, str]]:
-    def processes(rho: Fraction) -> list[NoiseProcess]:
-        return [
-            gaussian_process(
-                item.factor, rho=rho * item.share, amount=item.amount, split=item.split
-            )
-            for item in items
-        ]
+) -> tuple[dict[str, NoiseProcess], dict[str, str]]:
+    """The noise of every part by its label, and what the parts spend together."""
+    parts = [part for item in items for part in item.parts]
+    if plan.privacy.model == "pure":
+        return {part.label: part.laplace(plan.privacy.epsilon) for part in parts}, {}
 
     def losses(rho: Fraction) -> list[PrivacyLoss]:
-        return [
-            loss
-            for item, process in zip(items, processes(rho), strict=True)
-            for loss in losses_of(process, amount=item.amount, split=item.split)
-        ]
+        return [loss for part in parts for loss in part.losses(part.gaussian(rho))]
 
     rho = largest_rho(losses, epsilon=plan.privacy.epsilon, delta=delta)
-    return processes(rho), {"rho": str(rho)}
+    return {part.label: part.gaussian(rho) for part in parts}, {"rho": str(rho)}
 
 
-def _laplace(plan: Plan, items: Sequence[_Item]) -> tuple[list[NoiseProcess], dict[str, str]]:
-    epsilon = plan.privacy.epsilon
-    processes = [
-        laplace_process(
-            item.factor, epsilon=epsilon * item.share, amount=item.amount, split=item.split
-        )
-        for item in items
-    ]
-    return processes, {}
-
-
-def _entry(item: _Item, process: NoiseProcess, delta: Fraction | None) -> Mapping[str, Any]:
-    noise = CalibratedNoise.of(
-        item.release.name,
-        process,
-        step=item.step,
-        amount=item.amount,
-        split=item.split,
-        level=item.release.level,
-    )
+def _entry(
+    plan: Plan, item: _Item, made: Mapping[str, NoiseProcess], delta: Fraction | None
+) -> Mapping[str, Any]:
+    first, *further = [part.noise(made[part.label]).spec() for part in item.parts]
     entry: dict[str, Any] = {
         "name": item.release.name,
         "kind": item.release.kind,
         "share": str(item.share),
-        "noise": noise.spec(),
+        "noise": first,
+        "further": further,
     }
     if delta is not None:
-        entry["threshold"] = threshold_for(
-            process,
-            delta=delta,
-            records=sum(item.split),
-            per_bin=max(item.split),
-        )
+        entry["threshold"] = _threshold(item, made, delta)
         entry["threshold_delta"] = str(delta)
         entry["max_bins"] = _max_bins(item.release)
-    return entry
+    mechanism = mechanism_of(plan, item.release, entry)
+    return entry | {
+        "step": str(mechanism.step),
+        "retroactive": mechanism.retroactive,
+        "adaptive": mechanism.adaptive,
+    }

@@ -8,6 +8,7 @@ the command ends. Nothing is visible before (3); on opening, the missing steps a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import msgspec
 from retrodp import _check
 from retrodp.engine.close import Closing
 from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.creation import create_files, require_new
 from retrodp.engine.files import (
     TEST_ID,
     StoreFiles,
@@ -78,6 +80,7 @@ class Ingested:
     tally: Tally
     refused: tuple[RefusedRow, ...]
     new: int
+    repeated: bool = False
 
 
 class Store:
@@ -117,8 +120,13 @@ class Store:
             raise
         self._totals: Totals | None = None
         self._ignored = 0
+        self._same_time = 0
         if self.round == self.horizon and self._ledger.forgets():
-            self._forget_after_horizon()
+            try:
+                self._forget_after_horizon()
+            except BaseException:
+                self._let_go()
+                raise
 
     def __repr__(self) -> str:
         return f"Store({str(self._files.directory)!r}, round={self.round}, horizon={self.horizon})"
@@ -169,8 +177,7 @@ class Store:
     def _create(
         cls, directory: Path, plan: Plan, key: KeyKeeper | None, *, tree: KeyTree, store_id: str
     ) -> Store:
-        files = StoreFiles(directory)
-        files.require_new()
+        require_new(StoreFiles(directory))  # before the calibration, which takes a while
         resolved = resolve(plan)
         keeper = key or PlainKeyFile(default_key_path(directory))
         record = KeyRecord(
@@ -180,20 +187,7 @@ class Store:
             release_sha256=None,
             tree=tree,
         )
-        directory.mkdir(parents=True, exist_ok=True)
-        keeper.create(record)
-        test = store_id.startswith(TEST_ID)
-        Ledger.create(
-            files.ledger,
-            store_id=store_id,
-            fingerprint=resolved.fingerprint,
-            ids=plan.stream.ids,
-            test=test,
-        ).close()
-        Releases.create(files.releases, store_id=store_id, test=test).close()
-        files.plan.write_text(plan.text, encoding="utf-8")
-        # Last: a directory without it is not a store, so an interrupted creation is no store.
-        files.resolved.write_bytes(resolved.to_json())
+        create_files(StoreFiles(directory), plan, resolved, keeper=keeper, record=record)
         return cls(directory, keeper)
 
     @classmethod
@@ -279,19 +273,37 @@ class Store:
         """Rows ignored at the closes of this object's life. For the operator only."""
         return self._ignored
 
+    @property
+    def same_time(self) -> int:
+        """Updates whose order the plan's `same_time` decided, likewise. For the operator only."""
+        return self._same_time
+
     # Taking updates in.
 
-    def ingest(self, batches: Iterable[RawBatch], *, dry_run: bool = False) -> Ingested:
+    def ingest(
+        self, batches: Iterable[RawBatch], *, digest: str | None = None, dry_run: bool = False
+    ) -> Ingested:
         """Take the rows of one source in, all or (if the source is refused) nothing.
 
         Args:
             batches: From `read_file`, `read_stream` or `read_frame` with `layout()`.
+            digest: Of the source's contents. In a stream without ids equal rows are different
+                copies, so a source whose digest was seen while its rows still wait is not taken
+                again; with ids redelivery is harmless and the digest is not kept.
             dry_run: Judge the rows and take nothing.
 
         Raises:
             SourceError: The source is refused whole; nothing of it was taken.
         """
-        return self._ingest(batches, default_at=None, dry_run=dry_run)
+        guarded = None if self._plan.stream.ids or digest is None else self._keyed(digest)
+        if guarded is not None and self._ledger.is_taken(guarded):
+            return Ingested(Tally(), (), 0, repeated=True)
+        return self._ingest(batches, default_at=None, digest=guarded, dry_run=dry_run)
+
+    def _keyed(self, digest: str) -> str:
+        """The digest under the store's key, so that the ledger confirms no guess of a file."""
+        key = self._key.tree.lasting_key(release="", purpose="source")
+        return hashlib.blake2b(digest.encode(), key=key, digest_size=16).hexdigest()
 
     def layout(self) -> Any:
         """The columns to look for in a source."""
@@ -302,9 +314,14 @@ class Store:
         return Intake(self._plan, self._clock)
 
     def _ingest(
-        self, batches: Iterable[RawBatch], *, default_at: int | None, dry_run: bool = False
+        self,
+        batches: Iterable[RawBatch],
+        *,
+        default_at: int | None,
+        digest: str | None = None,
+        dry_run: bool = False,
     ) -> Ingested:
-        tally, refused, new = Tally(), list[RefusedRow](), 0
+        tally, refused, new, last = Tally(), list[RefusedRow](), 0, 0
         first_open = self.round + 1
         with self._ledger.transaction():
             for raw in batches:
@@ -313,16 +330,26 @@ class Store:
                 refused += taken.refused
                 if not dry_run:
                     new += self._ledger.enqueue(taken.arrivals)
+                    last = max(last, *taken.arrivals.round, 0)
+            if digest is not None and last:
+                self._ledger.take_source(digest, last)
         return Ingested(tally, tuple(refused), new)
 
     def add(self, frame: Any) -> Ingested:
         """Take in a pandas, polars or Arrow frame of updates.
 
-        Rows without a column `at` belong to the open round; without `op` they are additions.
+        Rows without a column `at` arrive in the open round, after everything that waits for it;
+        without `op` they are additions.
         """
-        at = self._clock.boundaries[self._open_round() - 1]
         layout = self._intake.layout(has_default_at=True)
-        return self._ingest(read_frame(frame, layout), default_at=at)
+        return self._ingest(read_frame(frame, layout), default_at=self._now())
+
+    def _now(self) -> int:
+        """An instant of the open round after all that waits for it, as far as it has room."""
+        round_ = self._open_round()
+        first, end = self._clock.start_of(round_), self._clock.end_of(round_)
+        latest = max((update.at for update in self._ledger.waiting(round_)), default=first - 1)
+        return min(latest + 1, end - 1)
 
     def delete(self, ids: Iterable[str]) -> Ingested:
         """Delete records by id in the open round; under a person unit use `add` with op."""
@@ -349,6 +376,7 @@ class Store:
         Raises:
             HorizonExceededError: Every round of the plan is closed.
         """
+        self._finish_close()  # of the round before, if its last steps failed
         round_ = self._open_round()
         totals = self._read_totals()
         try:
@@ -411,6 +439,7 @@ class Store:
             self._ledger.set_pending(round_, msgspec.msgpack.encode(content))
             self._ledger.advance(round_)
         self._ignored += closed.ignored
+        self._same_time += closed.same_time
         return closed.answers
 
     def _finish_close(self) -> None:

@@ -24,8 +24,10 @@ from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import system_bytes
 from retrodp.store.releases import ReleasesReader
 from retrodp.store.scan import LEAST_BYTES, Hit, files_of, scan, scan_ids
+from retrodp.stream.update import QueuedUpdate, Record
 
 PUBLISHED = ("releases.sqlite",)
+TELLING_BYTES = 8  # from here on a text does not stand in a file by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +133,68 @@ def _entry(store: Store, request: Forgotten, salt: str) -> dict[str, Any]:
         "hash": request.digest(salt),
         "left_in": sorted(left),
         "published_in": {hit.file: hit.count for hit in hits if hit.file in PUBLISHED},
+        "bytes_scanned": len(request.value.encode()) >= LEAST_BYTES,
     }
 
 
 def _hits(store: Store, request: Forgotten) -> list[Hit]:
     """Places in files where the value stands.
 
-    In the ledger's bytes a short text stands by chance and inside longer ones, so there it is
-    looked for in the shape in which rows hold it, live or freed; elsewhere as it is.
+    In the ledger's bytes a text may stand inside longer ones, and a short one by chance, so there
+    it is looked for in the shapes in which rows hold it, live or freed. A long text that is part
+    of nothing that lives is looked for as it is.
     """
     directory = store.files.directory.absolute()
     files = files_of(directory, store.key_path)
     rows = [path for path in files if path.name.startswith(store.files.ledger.name)]
     others = [path for path in files if path not in rows]
+    needle = request.value.encode()
     if request.kind == "id":
         hits = scan_ids(rows, [("", request.value)], store=directory)
     else:
         hits = scan(rows, [_packed(request.value)], store=directory)
-    needle = request.value.encode()
+    telling = _telling(store, request)
+    found = scan(rows, telling, store=directory)
+    inside = {number: _lives_inside(store, telling[number]) for number in {h.needle for h in found}}
+    hits += [hit for hit in found if not inside[hit.needle]]
     return hits + (scan(others, [needle], store=directory) if len(needle) >= LEAST_BYTES else [])
+
+
+def _telling(store: Store, request: Forgotten) -> list[bytes]:
+    """Bytes that stand in the ledger only where the value stood, or inside something longer.
+
+    The value itself; a row of the forgets (kind, then value); in a label of several columns, in
+    quotes; a row of the totals (release, then label).
+    """
+    needle = request.value.encode()
+    shapes = [needle, request.kind.encode() + needle]
+    if request.kind != "id":
+        shapes.append(json.dumps(request.value, ensure_ascii=False).encode())
+        shapes += [release.name.encode() + needle for release in store.releases]
+    return [shape for shape in shapes if len(shape) >= TELLING_BYTES]
+
+
+def _lives_inside(store: Store, needle: bytes) -> bool:
+    """Whether these bytes are part of something that rightly stands in the ledger.
+
+    Columns stand side by side in a row, so they are looked through side by side.
+    """
+    ledger = store.ledger
+    rows: list[Record | QueuedUpdate] = [row for batch in ledger.survivors() for row in batch]
+    rows += [row for round_ in ledger.waiting_rounds() for row in ledger.waiting(round_)]
+    texts = [
+        person + (row.space + row.id).encode() + person + row.payload + person
+        for row in rows
+        for person in [(row.person or "").encode()]
+    ]
+    texts += [f"{one.kind}{one.space or ''}{one.value}".encode() for one in ledger.forgets()]
+    texts += [
+        release.name.encode() + label
+        for release in store.releases
+        for label in ledger.read_totals(release.name)
+    ]
+    texts.append(f"store_id{ledger.store_id}fingerprint{ledger.fingerprint}".encode())
+    return any(needle in text for text in texts)
 
 
 def _packed(value: str) -> bytes:
@@ -166,7 +211,21 @@ def _living(store: Store, request: Forgotten) -> set[str]:
         persons=value if request.kind == "person" else [],
         values=value if request.kind != "id" else [],
     )
-    return {f"ledger.sqlite, {mention.table}" for mention in found}
+    tables = {mention.table for mention in found}
+    if request.kind != "id" and any(
+        request.value in _values_of(label)
+        for release in store.releases
+        for label in store.ledger.read_totals(release.name)
+    ):
+        tables.add("totals")
+    return {f"ledger.sqlite, {table}" for table in tables}
+
+
+def _values_of(label: bytes) -> list[Any]:
+    """The values that a label of a bin names."""
+    text = label.decode()
+    values: list[Any] = json.loads(text) if text.startswith("[") else [text]
+    return values
 
 
 def openable_rounds(store: Store) -> dict[str, int]:

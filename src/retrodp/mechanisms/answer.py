@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,7 +23,34 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = 1
+NO_TEXT = ""
 COLUMNS = ("key", "value", "stddev", "low", "high", "low_all", "high_all")
+
+
+class Bounds(NamedTuple):
+    """Uncertainty of one value, where it differs from value to value.
+
+    Attributes:
+        stddev: Standard deviation in units of the statistic, or "" where there is none.
+        low: Ends of the interval for this round, in steps.
+        high: See `low`.
+        low_all: Ends of the interval for all rounds of a key at once, in steps.
+        high_all: See `low_all`.
+    """
+
+    stddev: str
+    low: int
+    high: int
+    low_all: int
+    high_all: int
+
+
+class Figure(NamedTuple):
+    """One published value with its uncertainty; numbers in steps, None where there is no value."""
+
+    key: str
+    value: int | None
+    bounds: Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +61,29 @@ class Answer:
         release: Name of the release in the plan.
         round: Round, from 1.
         keys: One label a value, sorted by UTF-8 bytes; None for a scalar.
-        values: Noisy values in whole steps, shape ``(len(keys),)`` or ``(1,)``.
+        values: Noisy values in whole steps, shape ``(len(keys),)`` or ``(1,)``; None where only
+            an interval can be given.
         step: Size of a step, in units of the statistic.
-        stddev: Standard deviation of each value's noise, in units of the statistic.
-        half: Half width of the interval at `level` for this round alone, in steps.
-        half_all: Half width that holds for all rounds of a key at once, in steps.
+        stddev: Standard deviation of each value's noise, in units of the statistic; "" with
+            `each`.
+        half: Half width of the interval at `level` for this round alone, in steps; with `each`
+            the largest.
+        half_all: Half width that holds for all rounds of a key at once, in steps; likewise.
         level: Stated coverage of both intervals.
+        each: Uncertainty of each value, where values differ in it; else None.
         threshold: For a sparse release, the least value that is published; else None.
     """
 
     release: str
     round: int
     keys: tuple[str, ...] | None
-    values: tuple[int, ...]
+    values: tuple[int | None, ...]
     step: Fraction
     stddev: str
     half: int
     half_all: int
     level: Fraction
+    each: tuple[Bounds, ...] | None = None
     threshold: int | None = None
 
     def __len__(self) -> int:
@@ -62,11 +94,30 @@ class Answer:
         """The single value of a scalar release, in units of the statistic."""
         if self.keys is not None:
             raise TypeError(f"{self.release} has one value a key; read rows() or to_polars().")
+        if self.values[0] is None:
+            raise TypeError(f"{self.release} has no value in this round, only an interval.")
         return self.step * self.values[0]
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Every value with its uncertainty, in the order of the keys."""
+        keys = (NO_TEXT,) if self.keys is None else self.keys
+        if self.each is not None:
+            return tuple(map(Figure, keys, self.values, self.each))
+        half, half_all = self.half, self.half_all
+        return tuple(
+            Figure(
+                key,
+                value,
+                Bounds(self.stddev, value - half, value + half, value - half_all, value + half_all),
+            )
+            for key, value in zip(keys, self.values, strict=True)
+            if value is not None
+        )
 
     def to_bytes(self) -> bytes:
         """Canonical JSON, UTF-8: sorted names, no spaces, no floats."""
         document = {
+            "each": self.each,
             "format": FORMAT,
             "half": self.half,
             "half_all": self.half_all,
@@ -93,7 +144,7 @@ class Answer:
                     expected=f"format {FORMAT}",
                     do="Open the store with the version of retrodp that wrote it.",
                 )
-            keys = document["keys"]
+            keys, each = document["keys"], document["each"]
             return cls(
                 release=document["release"],
                 round=document["round"],
@@ -104,6 +155,7 @@ class Answer:
                 half=document["half"],
                 half_all=document["half_all"],
                 level=Fraction(document["level"]),
+                each=None if each is None else tuple(Bounds(*bounds) for bounds in each),
                 threshold=document["threshold"],
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -113,25 +165,20 @@ class Answer:
             ) from None
 
     def rows(self) -> Iterator[tuple[str, str, str, str, str, str, str]]:
-        """One tuple of exact decimal texts a value, in the order of `COLUMNS`."""
-        keys = ("",) if self.keys is None else self.keys
-        for key, value in zip(keys, self.values, strict=True):
-            yield (
-                key,
-                decimal_text(value, self.step),
-                self.stddev,
-                decimal_text(value - self.half, self.step),
-                decimal_text(value + self.half, self.step),
-                decimal_text(value - self.half_all, self.step),
-                decimal_text(value + self.half_all, self.step),
-            )
+        """One tuple of exact decimal texts a value, in the order of `COLUMNS`; "" for no value."""
+        for key, value, bounds in self.figures():
+            stddev, *ends = bounds
+            low, high, low_all, high_all = (decimal_text(end, self.step) for end in ends)
+            text = NO_TEXT if value is None else decimal_text(value, self.step)
+            yield key, text, stddev, low, high, low_all, high_all
 
     def to_arrow(self) -> pa.Table:
         """A table with the columns `COLUMNS`; numbers as float64."""
         columns = list(zip(*self.rows(), strict=True)) or [()] * len(COLUMNS)
         arrays = [pa.array(columns[0], pa.string())]
         arrays += [
-            pa.array([float(text) for text in column], pa.float64()) for column in columns[1:]
+            pa.array([float(text) if text else None for text in column], pa.float64())
+            for column in columns[1:]
         ]
         return pa.table(arrays, names=list(COLUMNS))
 

@@ -54,8 +54,7 @@ def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = N
 def worst_error(factor: Factor, law: str) -> float:
     """Largest variance of a round at unit budget, up to a constant of the law."""
     price = factor.window_l2sq if law == "gaussian" else factor.window_l1**2
-    rounds = range(1, factor.horizon + 1)
-    return price * max(float(factor.unit_variance(round_)) for round_ in rounds)
+    return price * int(factor.profile().squares.max()) / factor.denominator**2
 
 
 def gaussian_process(

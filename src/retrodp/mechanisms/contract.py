@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from retrodp.mechanisms.answer import Answer
@@ -32,6 +33,10 @@ class Mechanism(Protocol):
     @property
     def adaptive(self) -> Adaptive:
         """Which streams the privacy guarantee covers (KKMNS appendix B)."""
+
+    @property
+    def step(self) -> Fraction:
+        """Size of a step of the published values, in units of the statistic."""
 
     @property
     def factor(self) -> Factor:

@@ -79,6 +79,11 @@ class Counter:
         return self.noise.release
 
     @property
+    def step(self) -> Fraction:
+        """Size of a step of the published values."""
+        return self.noise.step
+
+    @property
     def factor(self) -> Factor:
         """Nodes of the noise."""
         return self.noise.process.factor

@@ -76,6 +76,11 @@ class Histogram:
         return self.noise.release
 
     @property
+    def step(self) -> Fraction:
+        """Size of a step of the published values."""
+        return self.noise.step
+
+    @property
     def factor(self) -> Factor:
         """Nodes of the noise."""
         return self.noise.process.factor
@@ -162,6 +167,11 @@ class SparseHistogram:
     def name(self) -> str:
         """Name of the release."""
         return self.noise.release
+
+    @property
+    def step(self) -> Fraction:
+        """Size of a step of the published values."""
+        return self.noise.step
 
     @property
     def factor(self) -> Factor:

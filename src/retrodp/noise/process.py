@@ -117,8 +117,9 @@ class NoiseProcess:
     def variance(self, round: int) -> float:  # noqa: A002
         """Variance of the round's noise, in squared steps.
 
-        With a denominator above 1 it includes 1/12 for the rounding, which adds (1 - 4^-m) / 12 to
-        a sum of m nodes.
+        With a denominator above 1 it includes 1/12 for the rounding. On a `haar` round of m nodes
+        that adds (1 - 4^-m) / 12 to the variance and, as halves are rounded up, 2^-(m + 1) to the
+        mean.
         """
         unit = self.factor.unit_variance(round)
         return float(unit) * self.node_law.variance_exactish + self._rounding

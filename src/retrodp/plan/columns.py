@@ -43,6 +43,7 @@ NOT_A_BOOLEAN = "not true, false, 1 or 0"
 NOT_A_DATE = "not an ISO 8601 date"
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
+_PLAIN_DECIMAL = re.compile(r"([+-]?[0-9]{1,30})(?:\.([0-9]{0,30}))?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([Tt ]00:00(:00(\.0+)?)?)?")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -214,6 +215,8 @@ def _encoder(column: Column) -> Callable[[object], Cell]:
     nan_is_null = column.type not in {"integer", "number"}
 
     def cell(value: object) -> Cell:
+        if type(value) is str:
+            return encode(value)
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or type(value).__name__ in _MISSING_MARKERS:
@@ -318,7 +321,7 @@ def _grid_encoder(column: Column) -> Callable[[object], Cell]:
         if isinstance(ratio, str):
             return Cell(None, ratio)
         numerator, denominator = ratio
-        if whole and denominator != 1:
+        if whole and numerator % denominator:
             return Cell(None, NOT_WHOLE)
         # value / step = over / under; floor(value / step + 1/2) is the nearest step, ties up.
         over, under = numerator * up, denominator * down
@@ -332,28 +335,41 @@ def _grid_encoder(column: Column) -> Callable[[object], Cell]:
 
 
 def _ratio(value: object) -> tuple[int, int] | str:
-    """The exact number, or why it is none. A float stands for its shortest decimal."""
+    """The exact number as a ratio (not reduced), or why it is none.
+
+    A float stands for its shortest decimal.
+    """
     match value:
+        case str():
+            return _ratio_of_text(value)
+        case float():
+            return _ratio_of_text(repr(value))
         case bool():
             return NOT_A_NUMBER
         case int():
             return value, 1
-        case float():
-            number = Decimal(repr(value))
         case Decimal():
-            number = value
-        case str():
-            if len(value) > _LONGEST_NUMBER or _DECIMAL.fullmatch(value) is None:
-                return NOT_FINITE if _NOT_FINITE.fullmatch(value) else NOT_A_NUMBER
-            number = Decimal(value)
+            return _ratio_of_decimal(value)
         case _:
             return NOT_A_NUMBER
+
+
+def _ratio_of_text(text: str) -> tuple[int, int] | str:
+    plain = _PLAIN_DECIMAL.fullmatch(text)
+    if plain is not None:
+        whole, digits = plain.groups("")
+        return int(whole + digits), 10 ** len(digits)
+    if len(text) > _LONGEST_NUMBER or _DECIMAL.fullmatch(text) is None:
+        return NOT_FINITE if _NOT_FINITE.fullmatch(text) else NOT_A_NUMBER
+    return _ratio_of_decimal(Decimal(text))
+
+
+def _ratio_of_decimal(number: Decimal) -> tuple[int, int] | str:
     if not number.is_finite():
         return NOT_FINITE
     power = number.adjusted() if number else 0
     if abs(power) > _LONGEST_NUMBER:
         # On the same side of every bound and grid point as the number itself.
-        number = Decimal(
-            (number.is_signed(), (1,), _LONGEST_NUMBER if power > 0 else -_LONGEST_NUMBER)
-        )
+        nearer = _LONGEST_NUMBER if power > 0 else -_LONGEST_NUMBER
+        number = Decimal((number.is_signed(), (1,), nearer))
     return number.as_integer_ratio()

@@ -190,6 +190,7 @@ def _stream_table(stream: StreamPlan) -> dict[str, Any]:
         "max_rounds": stream.max_rounds,
         "same_time": stream.same_time if stream.ids and stream.date_only_at else None,
         "out_of_bounds": stream.out_of_bounds,
+        "remember_deleted": _in_rounds(stream.remember_deleted, stream),
         "forgetting": stream.forgetting,
     }
 
@@ -208,15 +209,21 @@ def _column_table(column: Column) -> dict[str, Any]:
     return table
 
 
+def _in_rounds(number: int | None, stream: StreamPlan) -> str | None:
+    """So many rounds as a duration."""
+    if number is None:
+        return None
+    return str(Duration.parse(stream.round, key="stream.round").times(number))
+
+
 def _release_table(release: Release, stream: StreamPlan) -> dict[str, Any]:
-    round_ = Duration.parse(stream.round, key="stream.round")
     own = {key.name: getattr(release.statistic, key.name) for key in fields(release.statistic)}
     return {
         "name": release.name,
         "kind": release.kind,
         "share": str(release.share),
         "where": release.where and release.where.text,
-        "window": None if release.window is None else str(round_.times(release.window)),
+        "window": _in_rounds(release.window, stream),
         "factor": release.factor,
         "level": str(release.level),
     } | {key: _plain(value) if value != () else None for key, value in own.items()}

@@ -49,7 +49,7 @@ class StreamTable(msgspec.Struct, frozen=True, kw_only=True):
     max_rounds: Whole | None = None
     same_time: Literal["delete_first", "add_first"] | None = None
     out_of_bounds: Literal["clamp", "reject"] = "clamp"
-    remember_deleted: Any = None
+    remember_deleted: Text | None = None
     forgetting: Literal["complete", "partial"] = "complete"
 
 

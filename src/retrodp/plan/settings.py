@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from retrodp.errors import PlanError
 from retrodp.plan.calendar import Calendar
-from retrodp.plan.duration import RoundLength
+from retrodp.plan.duration import Duration, RoundLength
 from retrodp.plan.schema import (
     MaxPerBinTable,
     PrivacyTable,
@@ -52,7 +52,8 @@ class StreamPlan:
         date_only_at: Whether `at` may be a date without a time, because the plan states
             `same_time` or has no ids.
         out_of_bounds: What happens to a number outside its column's bounds.
-        remember_deleted: Not in this version, always None.
+        remember_deleted: For how many rounds a deleted id is remembered, so that a redelivered
+            addition does not revive it; None: not at all.
         forgetting: Always "complete" in this version.
     """
 
@@ -69,7 +70,7 @@ class StreamPlan:
     same_time: SameTime
     date_only_at: bool
     out_of_bounds: Literal["clamp", "reject"]
-    remember_deleted: None
+    remember_deleted: int | None
     forgetting: Literal["complete"]
 
     @property
@@ -98,8 +99,6 @@ class PrivacyPlan:
 def read_stream(raw: object) -> StreamPlan:
     """Check `[stream]`; that its columns exist is checked with the columns."""
     table = read_table(StreamTable, raw, "stream")
-    if table.remember_deleted is not None:
-        raise not_yet("stream.remember_deleted")
     if table.forgetting == "partial":
         raise not_yet('stream.forgetting = "partial"')
     unit = table.unit or ("record" if table.ids else "operation")
@@ -126,7 +125,7 @@ def read_stream(raw: object) -> StreamPlan:
         same_time=table.same_time or "delete_first",
         date_only_at=table.same_time is not None or not table.ids,
         out_of_bounds=table.out_of_bounds,
-        remember_deleted=None,
+        remember_deleted=_remember_deleted(table),
         forgetting="complete",
     )
 
@@ -212,3 +211,22 @@ def read_privacy(raw: object) -> PrivacyPlan:
         delta=delta,
         forward_secrecy=table.forward_secrecy,
     )
+
+
+def _remember_deleted(table: StreamTable) -> int | None:
+    if table.remember_deleted is None:
+        return None
+    if not table.ids:
+        raise PlanError(
+            "stream.remember_deleted needs ids, but the stream has none.",
+            do="Remove it: without ids a deletion takes one copy and nothing is revived.",
+        )
+    key = "stream.remember_deleted"
+    length = Duration.parse(table.remember_deleted, key=key)
+    rounds = length.in_rounds_of(Duration.parse(table.round, key="stream.round"))
+    if rounds is None:
+        raise PlanError(
+            f"{key} is {table.remember_deleted!r}, no whole number of rounds.",
+            expected=f"a multiple of stream.round ({table.round})",
+        )
+    return rounds

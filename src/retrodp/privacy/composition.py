@@ -44,6 +44,7 @@ from retrodp.privacy.lattice import (
 
 GRID_POINTS = 2**15
 COARSEST_TILTED_STEP = 100.0
+NARROWEST = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,10 @@ def _log_delta_on_grid(
     if tilt * step > COARSEST_TILTED_STEP:
         return math.inf
     if coarse is not None:
-        laws = [*laws, coarse_law(coarse, tilt, step)]
+        # Far narrower than a step it could not be resolved; a larger rho dominates.
+        rho = max(coarse.rho, (NARROWEST * step) ** 2 / 2)
+        widened = Coarse(rho=rho, log_factor=coarse.log_factor)
+        laws = [*laws, coarse_law(widened, tilt, step)]
     spectrum = np.ones(GRID_POINTS // 2 + 1, dtype=np.complex128)
     masses_product = 1.0
     for law in laws:

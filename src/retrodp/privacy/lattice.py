@@ -208,9 +208,9 @@ def coarse_law(coarse: Coarse, tilt: float, cell: float) -> Law:
     half = sigma * math.sqrt(2 * LOST_NATS)
     pieces = max(1, math.ceil(256 * cell / sigma))
     width = cell / pieces
-    first, last = math.floor((centre - half) / cell), math.ceil((centre + half) / cell)
+    first, last = math.floor((centre - half) / width), math.ceil((centre + half) / width)
     nodes, weights = np.polynomial.legendre.leggauss(3)
-    starts = np.arange(first * pieces, last * pieces, dtype=np.float64)
+    starts = np.arange(first, last, dtype=np.float64)
     losses = ((starts + 0.5)[:, None] + nodes / 2) * width
     standard = (losses - centre) / sigma
     density = np.exp(-(standard**2) / 2) * (width / 2 / sigma / math.sqrt(2 * math.pi))

@@ -8,11 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from retrodp.stream.batch import Batch
 
 Totals = Mapping[bytes, int]
+
+
+class Component(NamedTuple):
+    """Coordinates of a statistic that share a unit; a record touches at most one of each.
+
+    Attributes:
+        name: Distinguishes the components of one statistic; "" for a single one.
+        amount: Most that one record adds to its coordinate, in steps, absolutely.
+        step: Size of a step, in units of the component.
+        share: Part of the release's budget; the shares of a statistic add up to 1.
+    """
+
+    name: str
+    amount: int
+    step: Fraction
+    share: Fraction
 
 
 class Statistic(Protocol):
@@ -23,12 +39,8 @@ class Statistic(Protocol):
         """Columns of the plan that `encode` reads."""
 
     @property
-    def step(self) -> Fraction:
-        """Size of a step, in units of the statistic."""
-
-    @property
-    def amount(self) -> int:
-        """Most that one record can add to the one coordinate it touches, in steps, absolutely."""
+    def components(self) -> tuple[Component, ...]:
+        """How much one record can move, component by component."""
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Sum of the batch's records on each coordinate they touch, multiplicities included.

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from retrodp.plan.columns import Column
 from retrodp.plan.expression import Expression
+from retrodp.statistics.contract import Component
 from retrodp.statistics.label import BinLabels
 from retrodp.stream.batch import Batch
 
@@ -27,21 +28,16 @@ class Count:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        return _columns(self.by, self.where)
+        return columns_of(self.by, self.where)
 
     @property
-    def step(self) -> Fraction:
-        """A count moves by whole records."""
-        return Fraction(1)
-
-    @property
-    def amount(self) -> int:
+    def components(self) -> tuple[Component, ...]:
         """One record counts once."""
-        return 1
+        return (Component("", 1, Fraction(1), Fraction(1)),)
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Records per coordinate; a coordinate is a label, or empty without `by`."""
-        return _summed(self.by, batch, _kept_counts(self.where, batch))
+        return summed(self.by, batch, kept_counts(self.where, batch))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,38 +55,32 @@ class Sum:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        return tuple(dict.fromkeys((self.of.name, *_columns(self.by, self.where))))
+        return tuple(dict.fromkeys((self.of.name, *columns_of(self.by, self.where))))
 
     @property
-    def step(self) -> Fraction:
-        """The column's own step."""
-        assert self.of.step is not None
-        return self.of.step
-
-    @property
-    def amount(self) -> int:
-        """The bound farther from zero, in steps."""
-        assert self.of.min is not None
-        assert self.of.max is not None
-        return int(max(abs(self.of.min), abs(self.of.max)) / self.step)
+    def components(self) -> tuple[Component, ...]:
+        """One record adds at most the bound farther from zero."""
+        step, (least, greatest) = self.of.grid
+        return (Component("", max(abs(least), abs(greatest)), step, Fraction(1)),)
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Sum in steps per coordinate; a coordinate is a label, or empty without `by`."""
-        counts = _kept_counts(self.where, batch)
+        counts = kept_counts(self.where, batch)
         values = batch.columns[self.of.name]
         weights = [
             value * count if isinstance(value, int) else 0
             for value, count in zip(values, counts, strict=True)
         ]
-        return _summed(self.by, batch, weights)
+        return summed(self.by, batch, weights)
 
 
-def _columns(by: BinLabels | None, where: Expression | None) -> tuple[str, ...]:
+def columns_of(by: BinLabels | None, where: Expression | None) -> tuple[str, ...]:
+    """Columns that bins and condition read."""
     names = () if by is None else tuple(column.name for column in by.columns)
     return tuple(dict.fromkeys((*names, *(() if where is None else where.columns))))
 
 
-def _kept_counts(where: Expression | None, batch: Batch) -> list[int]:
+def kept_counts(where: Expression | None, batch: Batch) -> list[int]:
     """Multiplicity of each record, 0 where the condition does not hold; Python ints cannot wrap."""
     counts: list[int] = batch.counts.tolist()
     if where is None:
@@ -99,7 +89,8 @@ def _kept_counts(where: Expression | None, batch: Batch) -> list[int]:
     return [count if keep else 0 for count, keep in zip(counts, kept, strict=True)]
 
 
-def _summed(by: BinLabels | None, batch: Batch, weights: Sequence[int]) -> dict[bytes, int]:
+def summed(by: BinLabels | None, batch: Batch, weights: Sequence[int]) -> dict[bytes, int]:
+    """Sum of the weights on each bin that the batch's records fall into, zero weights left out."""
     if by is None:
         return {SCALAR: sum(weights)}
     columns: Sequence[Sequence[object]] = [batch.columns[column.name] for column in by.columns]

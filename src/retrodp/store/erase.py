@@ -83,14 +83,14 @@ def rewrite(database: Database, path: Path) -> None:
     Time: one read and two writes of the file.
     """
     drain_log(database, path)
+    remove_leftovers(path)
     fresh = _leftover(path)
-    shred(fresh)
     create_file(fresh, 0o600)
     try:
         database.rows("VACUUM INTO ?", (str(fresh),))
         _sync_file(fresh)
     except BaseException:
-        shred(fresh)
+        remove_leftovers(path)
         raise
     database.close()
     old = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -105,7 +105,9 @@ def rewrite(database: Database, path: Path) -> None:
 
 def remove_leftovers(path: Path) -> None:
     """Remove what an interrupted `rewrite` of this file left behind."""
-    shred(_leftover(path))
+    fresh = _leftover(path)
+    shred(fresh)
+    shred(fresh.with_name(fresh.name + "-journal"))
 
 
 def _leftover(path: Path) -> Path:

@@ -12,13 +12,13 @@ stays until we have written zeros over it. Speed is the same (within 10 %).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from retrodp.errors import RoundClosedError, StoreCorruptError, UsageError
-from retrodp.store import erase, queue, schema_sql, totals
+from retrodp.store import erase, memory, queue, schema_sql, totals
 from retrodp.store.database import Database, check_head, create_file
 from retrodp.store.mentions import Mention, mentions
 from retrodp.store.queue import Forget
@@ -271,6 +271,32 @@ class Ledger:
             if self._database.execute("DELETE FROM forgets"):
                 self.mark_erase_due()
 
+    # What intake remembers beside the data.
+
+    def remember(self, hashes: Iterable[bytes], until: int) -> None:
+        """Note keyed hashes of deleted ids until a round is closed."""
+        with self._database.joined():
+            memory.remember(self._database, hashes, until)
+
+    def remembered(self, hashes: Collection[bytes]) -> set[bytes]:
+        """Those of the hashes that are still remembered."""
+        return memory.remembered(self._database, hashes)
+
+    def take_source(self, digest: str, until: int) -> None:
+        """Note a source whose rows wait until a round is closed."""
+        with self._database.joined():
+            memory.take_source(self._database, digest, until)
+
+    def is_taken(self, digest: str) -> bool:
+        """Whether a source with this digest was taken and still has rows that wait."""
+        return memory.is_taken(self._database, digest)
+
+    def drop_past_memory(self, round_: int) -> None:
+        """Let go of what intake remembered until a round that is closed now."""
+        with self._database.joined():
+            if memory.drop_past(self._database, round_):
+                self.mark_erase_due()
+
     # What survives.
 
     def running_for_round(self, round_: int) -> dict[tuple[str, str], Record]:
@@ -367,7 +393,8 @@ class Ledger:
         """Take out every record, total and waiting row, and erase; the store's facts stay."""
         with self.transaction():
             survivors = "records" if self._ids else "multiset"
-            for table in ("queue", "forgets", "totals", "pending", survivors):
+            tables = ("queue", "forgets", "totals", "pending", "remembered", "sources", survivors)
+            for table in tables:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
         self.erase()
 

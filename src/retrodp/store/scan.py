@@ -27,7 +27,7 @@ from retrodp.errors import UsageError
 
 LEAST_BYTES = 4
 _CHUNK_BYTES = 1 << 23
-_TABLE_BITS = 20
+_LEAST_TABLE_BITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ def files_of(store: Path, key: Path | None = None) -> list[Path]:
     found: set[Path] = set()
     for directory, _, names in os.walk(store):
         found.update(Path(directory, name) for name in names)
-    found.update(_starting_with(store.parent, store.name + "."))
+    found.update(_named_after(store))
     if key is not None:
-        found.update(_starting_with(key.absolute().parent, key.name))
+        found.update([key.absolute(), *_named_after(key.absolute())])
     return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
 
@@ -127,14 +127,17 @@ class _Index:
         self.longest = max(map(len, needles))
         # word -> (offset of the word in the needle, length) -> needles
         self._needles: dict[int, dict[tuple[int, int], set[bytes]]] = {}
-        self._table = np.zeros(1 << _TABLE_BITS, bool)
+        # Sixteen places a needle: one word in sixteen, at most, is looked at closer in vain.
+        bits = max(_LEAST_TABLE_BITS, (16 * len(needles)).bit_length())
+        self._drop = np.uint32(32 - min(bits, 30))
+        self._table = np.zeros(1 << min(bits, 30), bool)
         for needle in needles:
             offset = _telling_offset(needle)
             word = int.from_bytes(needle[offset : offset + 4], "little")
             shapes = self._needles.setdefault(word, {})
             shapes.setdefault((offset, len(needle)), set()).add(needle)
         words = np.fromiter(self._needles, np.uint32, len(self._needles))
-        self._table[_hashed(words)] = True
+        self._table[self._hashed(words)] = True
 
     def count(self, window: bytes, start: int, counts: Counter[bytes]) -> None:
         """Count the needles that end after the first `start` bytes of the window."""
@@ -143,7 +146,7 @@ class _Index:
             if length <= 0:
                 continue
             words = np.frombuffer(window, "<u4", length, shift)
-            places = np.flatnonzero(self._table[_hashed(words)])
+            places = np.flatnonzero(self._table[self._hashed(words)])
             for place, word in zip(places.tolist(), words[places].tolist(), strict=True):
                 for (offset, size), wanted in self._needles.get(word, {}).items():
                     begin = 4 * place + shift - offset
@@ -152,9 +155,8 @@ class _Index:
                         if text in wanted:
                             counts[text] += 1
 
-
-def _hashed(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    return (words * np.uint32(2654435761)) >> np.uint32(32 - _TABLE_BITS)
+    def _hashed(self, words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        return (words * np.uint32(2654435761)) >> self._drop
 
 
 def _telling_offset(needle: bytes) -> int:
@@ -173,9 +175,9 @@ def _windows(path: Path, overlap: int) -> Iterator[tuple[int, bytes]]:
             tail = window[-overlap:] if overlap else b""
 
 
-def _starting_with(directory: Path, prefix: str) -> Iterator[Path]:
-    if directory.is_dir():
-        yield from (path for path in directory.iterdir() if path.name.startswith(prefix))
+def _named_after(path: Path) -> Iterator[Path]:
+    if path.parent.is_dir():
+        yield from (one for one in path.parent.iterdir() if one.name.startswith(path.name + "."))
 
 
 class _RowShape:

@@ -28,6 +28,8 @@ CREATE TABLE pending(round INTEGER NOT NULL PRIMARY KEY, content BLOB NOT NULL) 
 CREATE TABLE forgets(
     kind TEXT NOT NULL, space NOT NULL, value TEXT NOT NULL, PRIMARY KEY (kind, space, value)
 ) WITHOUT ROWID;
+CREATE TABLE remembered(hash BLOB NOT NULL PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE sources(digest TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 """
 # A missing person (queue) or namespace (forgets) is x'', which no text equals: keys hold no NULL.
 

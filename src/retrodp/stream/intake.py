@@ -186,7 +186,11 @@ class Intake:
         taken = refusals.alive & is_open
         if not self.plan.stream.person_unit:
             persons = contents.persons
-        spaces = [person or "" for person in persons] if self.plan.stream.person_unit else [""] * len(raw)
+        spaces = (
+            [person or "" for person in persons]
+            if self.plan.stream.person_unit
+            else [""] * len(raw)
+        )
         ranks = np.array(_RANKS[self._same_time()], np.int64)[ops]
         arrivals = Arrivals(
             round=arrived[taken].tolist(),

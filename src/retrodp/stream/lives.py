@@ -9,7 +9,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 
@@ -22,7 +22,10 @@ _id_of = itemgetter(0, 1)
 
 
 def apply_round(
-    running: Mapping[tuple[str, str], Record], updates: Iterable[QueuedUpdate]
+    running: Mapping[tuple[str, str], Record],
+    updates: Iterable[QueuedUpdate],
+    *,
+    remembered: Collection[tuple[str, str]] | None = None,
 ) -> Changes:
     """What one round changes among the running lives.
 
@@ -30,6 +33,9 @@ def apply_round(
         running: Life of each (space, id) that runs when the round opens; it may hold more ids
             than the round touches, and must hold every running one that it does touch.
         updates: All updates of the round that passed the intake bound, in any order.
+        remembered: Ids that were deleted a short while ago, where the plan says
+            `remember_deleted`: additions and replacements of theirs are ignored, and so are those
+            that follow a deletion within this round. None where a deleted id is free at once.
 
     Returns:
         The net difference. A life that begins and ends within the round never appears; an id
@@ -46,13 +52,15 @@ def apply_round(
     for (space, id_), of_one_id in groupby(sorted(updates, key=in_order), key=_id_of):
         before = running.get((space, id_))
         life = before
+        blocked = remembered is not None and (space, id_) in remembered
         last_at: int | None = None
         for update in of_one_id:
             same_time += update.at == last_at
             last_at = update.at
             if update.op == Op.DELETE:
                 life = None
-            elif update.op == Op.ADD and life is not None:
+                blocked = remembered is not None
+            elif blocked or (update.op == Op.ADD and life is not None):
                 ignored += 1
             else:
                 life = Record(space, id_, update.stamp, update.person, update.payload)

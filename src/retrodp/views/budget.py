@@ -147,11 +147,16 @@ def _table(releases: list[dict[str, Any]]) -> Table:
             Text(release["release"]),
             percent(Fraction(release["share"])),
             Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
-            grouped(release["error_max"], digits),
-            grouped(release["error_all_max"], digits),
+            _of_sum(release) + grouped(release["error_max"], digits),
+            _of_sum(release) + grouped(release["error_all_max"], digits),
             grouped(release["threshold"], digits) if "threshold" in release else "",
         )
     return table
+
+
+def _of_sum(release: Mapping[str, Any]) -> str:
+    """The error of a mean follows from the data; only that of its sum is known beforehand."""
+    return "its sum " if release["kind"] == "mean" else ""
 
 
 def _by_meaning(releases: list[dict[str, Any]]) -> dict[str, list[str]]:

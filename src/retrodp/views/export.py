@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -112,21 +113,15 @@ def _rows(published: Published, answers: Iterator[Answer]) -> Iterator[Row]:
 def answer_rows(answer: Answer, round_start: str) -> Iterator[Row]:
     """Rows of one answer, sorted by UTF-8 bytes of key."""
     text = Grid.of(answer.step).text
-    stddev, half, half_all = plain(answer.stddev), answer.half, answer.half_all
-    keys = ("",) if answer.keys is None else answer.keys
     # Code points sort as their UTF-8 bytes do.
-    for key, value in sorted(zip(keys, answer.values, strict=True)):
+    for figure in sorted(answer.figures(), key=attrgetter("key")):
+        stddev, *ends = figure.bounds
+        value = "" if figure.value is None else text(figure.value)
+        deviation = plain(stddev) if stddev else ""
+        low, high, low_all, high_all = map(text, ends)
         yield Row(
-            answer.round,
-            round_start,
-            answer.release,
-            key,
-            text(value),
-            stddev,
-            text(value - half),
-            text(value + half),
-            text(value - half_all),
-            text(value + half_all),
+            *(answer.round, round_start, answer.release, figure.key),
+            *(value, deviation, low, high, low_all, high_all),
         )
 
 
@@ -207,8 +202,8 @@ def _batch(gathered: Sequence[Row], schema: pa.Schema, boundaries: Sequence[int]
         [boundaries[row.round - 1] for row in gathered],
         [row.release for row in gathered],
         [row.key for row in gathered],
-        [exact(row.value) for row in gathered],
-        [float(row.stddev) for row in gathered],
+        [exact(row.value) if row.value else None for row in gathered],
+        [float(row.stddev) if row.stddev else None for row in gathered],
         [exact(row.low) for row in gathered],
         [exact(row.high) for row in gathered],
         [exact(row.low_all) for row in gathered],

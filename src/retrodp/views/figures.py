@@ -87,8 +87,8 @@ def at_most(exact: Fraction, *, significant: int = 6) -> str:
 
 
 def percent(level: Fraction) -> str:
-    """A share or coverage as per cent, at most four significant digits: "95 %"."""
-    return f"{float(level * 100):.4g} %"
+    """A share or coverage as per cent, at most four significant digits: "95%"."""
+    return f"{float(level * 100):.4g}%"
 
 
 def printable(label: str) -> str:

@@ -179,7 +179,7 @@ class Published:
     @property
     def steps(self) -> Mapping[str, Fraction]:
         """Size of a step of each release, in units of the statistic."""
-        return {name: Fraction(entry["noise"]["step"]) for name, entry in self.entries.items()}
+        return {name: Fraction(entry["step"]) for name, entry in self.entries.items()}
 
     def answers(self, round_: int) -> dict[str, Answer]:
         """Answers of one round, in the plan's order; empty if it is not published."""

@@ -6,14 +6,14 @@ sparse histogram did not publish a label is NaN, and stands for "below the thres
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrodp.errors import UsageError
-from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.answer import Answer, Figure
 from retrodp.views.published import Published
 
 
@@ -26,8 +26,10 @@ class Series:
         key: Label of the bin; None for a scalar.
         rounds: int64, shape ``(n,)``, rising.
         value: float64, shape ``(n,)``; NaN where the label is not published.
-        half: Half width of each round's own interval, shape ``(n,)``.
-        half_all: Half width for all rounds of the horizon at once, shape ``(n,)``.
+        low: Lower end of each round's own interval, shape ``(n,)``; NaN like `value`.
+        high: Upper end, likewise.
+        low_all: Lower end for all rounds of the horizon at once, likewise.
+        high_all: Upper end, likewise.
         absent_below: Threshold of a sparse release; None for others.
     """
 
@@ -35,29 +37,11 @@ class Series:
     key: str | None
     rounds: NDArray[np.int64]
     value: NDArray[np.float64]
-    half: NDArray[np.float64]
-    half_all: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    low_all: NDArray[np.float64]
+    high_all: NDArray[np.float64]
     absent_below: float | None
-
-    @property
-    def low(self) -> NDArray[np.float64]:
-        """Lower end for each round alone."""
-        return self.value - self.half
-
-    @property
-    def high(self) -> NDArray[np.float64]:
-        """Upper end for each round alone."""
-        return self.value + self.half
-
-    @property
-    def low_all(self) -> NDArray[np.float64]:
-        """Lower end for all rounds at once."""
-        return self.value - self.half_all
-
-    @property
-    def high_all(self) -> NDArray[np.float64]:
-        """Upper end for all rounds at once."""
-        return self.value + self.half_all
 
 
 def scalar_series(published: Published, release: str) -> Series:
@@ -69,8 +53,7 @@ def scalar_series(published: Published, release: str) -> Series:
     answers = list(published.each(releases=[release]))
     if any(answer.keys is not None for answer in answers):
         raise UsageError(f"{release} has one number a key.", do="Name the key.")
-    step = float(published.steps[release])
-    return _series(release, None, answers, [answer.values[0] * step for answer in answers])
+    return _series(release, None, answers, [answer.figures()[0] for answer in answers])
 
 
 def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[str, Series]:
@@ -80,17 +63,15 @@ def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[
         UsageError: If the plan has no such release or it is one number.
     """
     answers = []
-    values: Mapping[str, list[float]] = {key: [] for key in keys}
-    step = float(published.steps.get(release, 1))
+    figures: Mapping[str, list[Figure | None]] = {key: [] for key in keys}
     for answer in published.each(releases=[release]):
         if answer.keys is None:
             raise UsageError(f"{release} is one number and has no keys.", do="Leave the key out.")
-        found = dict(zip(answer.keys, answer.values, strict=True))
-        for key, column in values.items():
-            steps = found.get(key)
-            column.append(np.nan if steps is None else steps * step)
+        found = {figure.key: figure for figure in answer.figures()}
+        for key, column in figures.items():
+            column.append(found.get(key))
         answers.append(answer)
-    return {key: _series(release, key, answers, column) for key, column in values.items()}
+    return {key: _series(release, key, answers, column) for key, column in figures.items()}
 
 
 def top_keys(published: Published, release: str, top: int) -> tuple[str, ...]:
@@ -99,24 +80,31 @@ def top_keys(published: Published, release: str, top: int) -> tuple[str, ...]:
     answer = published.answer(last, release) if last else None
     if answer is None or answer.keys is None:
         return ()
-    pairs = zip(answer.keys, answer.values, strict=True)
-    return tuple(key for key, _ in sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:top])
+    figures = sorted(answer.figures(), key=lambda figure: (-(figure.value or 0), figure.key))
+    return tuple(figure.key for figure in figures[:top])
 
 
 def _series(
-    release: str, key: str | None, answers: Sequence[Answer], values: Sequence[float]
+    release: str, key: str | None, answers: Sequence[Answer], figures: Sequence[Figure | None]
 ) -> Series:
     thresholds = {
         float(answer.threshold * answer.step) for answer in answers if answer.threshold is not None
     }
+    steps = np.array([float(answer.step) for answer in answers], dtype=np.float64)
+
+    def column(pick: Callable[[Figure], int | None]) -> NDArray[np.float64]:
+        picked = [None if figure is None else pick(figure) for figure in figures]
+        numbers = [np.nan if number is None else float(number) for number in picked]
+        return np.array(numbers, dtype=np.float64) * steps
+
     return Series(
         release=release,
         key=key,
         rounds=np.array([answer.round for answer in answers], dtype=np.int64),
-        value=np.array(values, dtype=np.float64),
-        half=np.array([float(answer.half * answer.step) for answer in answers], dtype=np.float64),
-        half_all=np.array(
-            [float(answer.half_all * answer.step) for answer in answers], dtype=np.float64
-        ),
+        value=column(lambda figure: figure.value),
+        low=column(lambda figure: figure.bounds.low),
+        high=column(lambda figure: figure.bounds.high),
+        low_all=column(lambda figure: figure.bounds.low_all),
+        high_all=column(lambda figure: figure.bounds.high_all),
         absent_below=max(thresholds, default=None),
     )

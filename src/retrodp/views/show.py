@@ -47,8 +47,10 @@ def document(
         of exact decimals.
 
     Raises:
-        UsageError: If that round is not published.
+        UsageError: If that round is not published, or `top` is below 0.
     """
+    if top is not None and top < 0:
+        raise UsageError(f"There are no {top} bins to show.", expected="0 or more")
     last = published.last_round
     shown = last if round is None else round
     found: dict[str, Any] = {
@@ -88,14 +90,14 @@ def _release(published: Published, answer: Answer, top: int | None) -> dict[str,
         "level": str(answer.level),
         "step": grid.text(1),
         "bins": None if answer.keys is None else len(answer),
-        "error": grid.text(answer.half),
-        "error_all": grid.text(answer.half_all),
+        "error": None if answer.each else grid.text(answer.half),
+        "error_all": None if answer.each else grid.text(answer.half_all),
         "rows": [
             dict(zip(_NUMBERS, row[3:], strict=True)) for row in answer_rows(_top(answer, top), "")
         ],
     }
     if top is not None:
-        found["rows"].sort(key=lambda row: -Fraction(row["value"]))
+        found["rows"].sort(key=lambda row: -Fraction(row["value"] or 0))
     if answer.threshold is not None:
         # A bin is absent because its noisy count lies below the threshold, or because it is
         # empty; either way the interval of what is absent ends here.
@@ -110,12 +112,13 @@ def _top(answer: Answer, top: int | None) -> Answer:
     """The answer cut to its largest bins; equal values in order of key."""
     if top is None or answer.keys is None:
         return answer
-    pairs = zip(answer.keys, answer.values, strict=True)
-    largest = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:top]
+    figures = answer.figures()
+    largest = sorted(figures, key=lambda figure: (-(figure.value or 0), figure.key))[:top]
     return replace(
         answer,
-        keys=tuple(key for key, _ in largest),
-        values=tuple(value for _, value in largest),
+        keys=tuple(figure.key for figure in largest),
+        values=tuple(figure.value for figure in largest),
+        each=None if answer.each is None else tuple(figure.bounds for figure in largest),
     )
 
 
@@ -157,9 +160,7 @@ def render_scalars(console: Console, releases: Sequence[Mapping[str, Any]]) -> N
         digits = digits_of(release)
         table.add_row(
             Text(release["release"]),
-            Text(grouped(release["rows"][0]["value"], digits), style="bold"),
-            grouped(release["error"], digits),
-            grouped(release["error_all"], digits),
+            *_figure(release, release["rows"][0], digits),
             Text(release["means"]),
         )
     console.print(table)
@@ -179,9 +180,7 @@ def render_bins(console: Console, release: Mapping[str, Any]) -> None:
     for row in release["rows"]:
         table.add_row(
             Text(printable(row["key"])),
-            Text(grouped(row["value"], digits), style="bold"),
-            grouped(release["error"], digits),
-            grouped(release["error_all"], digits),
+            *_figure(release, row, digits),
         )
     if release["rows"]:
         console.print(table)
@@ -189,6 +188,19 @@ def render_bins(console: Console, release: Mapping[str, Any]) -> None:
         console.print(
             Text(f"A label that is not published is {absent_text(release)}.", style="dim")
         )
+
+
+def _figure(release: Mapping[str, Any], row: Mapping[str, str], digits: int) -> list[Text]:
+    """Value and both errors of a row: half widths, or the ends where they differ by row."""
+    value = grouped(row["value"], digits) if row["value"] else "-"
+    if release["error"] is not None:
+        errors = [grouped(release["error"], digits), grouped(release["error_all"], digits)]
+    else:
+        errors = [
+            f"{grouped(row[low], digits)} to {grouped(row[high], digits)}"
+            for low, high in (("low", "high"), ("low_all", "high_all"))
+        ]
+    return [Text(value, style="bold"), *map(Text, errors)]
 
 
 def absent_text(release: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def render(
         console.print(Text("Nothing is published yet."))
     if forgotten or certificate is not None:
         _heading(console, "Forgotten, and the proof")
-        for sentence in forgotten:
+        for sentence in filter(None, forgotten):
             _line(console, printable(sentence))
         for style, sentence in proof(certificate or {}):
             _line(console, sentence, style)
@@ -109,14 +109,24 @@ def proof(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     entries: Sequence[Mapping[str, Any]] = certificate.get("forgotten") or ()
     if entries:
         said += _search(entries, len(certificate.get("files_scanned") or ()))
-    derives = (certificate.get("key") or {}).get("past_rounds_still_open") or {}
-    if any(derives.values()):
-        most = max(derives.values())
-        rounds = f"{most:,} past round{'' if most == 1 else 's'}"
-        said.append(("", f"The key can still open {rounds} of a release; all others never again."))
+    if key := certificate.get("key"):
+        said += _key(key)
     if digest := certificate.get("sha256"):
         said.append(("dim", f"Certificate {digest}"))
     return said
+
+
+def _key(key: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What whoever holds the key could still undo."""
+    if key["derives_rounds_from"] is None:
+        return []
+    most = max(key["past_rounds_still_open"].values(), default=0)
+    past = f" and {most:,} past round{'' if most == 1 else 's'}" if most else ""
+    sentence = (
+        f"Whoever holds the key and the publications can still take the noise off this round{past}"
+        f"{' (at most, by release)' if most else ''}, and off no other that is published."
+    )
+    return [("", sentence)]
 
 
 def _equality(certificate: Mapping[str, Any]) -> tuple[str, str]:
@@ -142,19 +152,15 @@ def _search(entries: Sequence[Mapping[str, Any]], files: int) -> list[tuple[str,
     kinds = Counter(_KINDS.get(str(entry["kind"]), str(entry["kind"])) for entry in entries)
     asked = ", ".join(f"{many:,} {kind}{'' if many == 1 else 's'}" for kind, many in kinds.items())
     left = sorted({place for entry in entries for place in entry["left_in"]})
-    searched = f"{files:,} files searched byte by byte for {asked}"
+    # The certificate does not say how each file was searched, so neither does this.
+    searched = f"{asked} looked for in {files:,} files"
     if left:
         said = [("bold red", f"{searched}: FOUND in {', '.join(left)}.")]
     else:
-        said = [("green", f"{searched}: nothing left.")]
+        said = [("green", f"{searched}: nothing found.")]
     published = sorted({place for entry in entries for place in entry["published_in"]})
     if published:
         said.append(("", f"As labels that were published, some remain in {', '.join(published)}."))
-    short = sum(not entry.get("bytes_scanned", True) for entry in entries)
-    if short:
-        said.append(
-            ("", f"{short:,} too short to search for in bytes; looked up in the ledger's tables.")
-        )
     return said
 
 

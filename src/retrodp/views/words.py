@@ -17,9 +17,6 @@ _RETROACTIVE = {
         "all other releases and on the stored records"
     ),
 }
-_UNSTATED = "the plan of this store does not state it"
-# Kinds whose mechanisms are exactly retroactive, for plans that do not record it.
-_EXACT_KINDS = frozenset({"count", "sum", "mean", "histogram"})
 
 
 def plan_table(resolved: ResolvedPlan, release: str) -> Mapping[str, Any]:
@@ -48,9 +45,8 @@ def meaning(table: Mapping[str, Any]) -> str:
 
 def retroactivity(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Whether a release is retroactive, as a word and as a sentence, from its resolved entry."""
-    known = "exact" if entry["kind"] in _EXACT_KINDS else "not stated"
-    word = str(entry.get("retroactive", known))
-    return word, _RETROACTIVE.get(word, _UNSTATED)
+    word = str(entry["retroactive"])
+    return word, _RETROACTIVE[word]
 
 
 def unit(stream: Mapping[str, Any]) -> str:

@@ -1,0 +1,114 @@
+"""Making the files of a store, so that a creation cut short anywhere can simply be tried again.
+
+A marker file stands in the directory from before the first file to after the last. While it
+stands and `plan.resolved.json` does not, nothing was ever released from what lies there: it is
+removed, its key included, and made anew. Without the marker nothing is ever removed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from retrodp.engine.files import TEST_ID, StoreFiles
+from retrodp.errors import KeyMissingError, StoreCorruptError, UsageError
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
+from retrodp.store.erase import shred, sync_directory
+from retrodp.store.keyfile import KeyKeeper
+from retrodp.store.keyrecord import KeyRecord
+from retrodp.store.ledger import Ledger
+from retrodp.store.lock import NAME as LOCK
+from retrodp.store.lock import StoreLock
+from retrodp.store.releases import Releases
+
+MARKER = "creating"
+
+
+def create_files(
+    files: StoreFiles, plan: Plan, resolved: ResolvedPlan, *, keeper: KeyKeeper, record: KeyRecord
+) -> None:
+    """Make ledger, releases, plan and key of a new store.
+
+    Args:
+        files: Of a directory that is new, empty, or left by an interrupted creation.
+        plan: As it was written.
+        resolved: Stored last: a directory without it is not a store.
+        keeper: Where the key is kept.
+        record: The key at round 0.
+
+    Raises:
+        UsageError: There is something else in the directory.
+        KeyMismatchError: There is a key already that is not of an interrupted creation.
+    """
+    require_new(files)
+    directory = files.directory
+    directory.mkdir(parents=True, exist_ok=True)
+    with StoreLock(directory):
+        require_new(files)
+        if _marker(files).exists():
+            _take_back(files, keeper)
+        _write(_marker(files), b"")
+        test = record.store_id.startswith(TEST_ID)
+        Ledger.create(
+            files.ledger,
+            store_id=record.store_id,
+            fingerprint=record.fingerprint,
+            ids=plan.stream.ids,
+            test=test,
+        ).close()
+        Releases.create(files.releases, store_id=record.store_id, test=test).close()
+        _write(files.plan, plan.text.encode())
+        keeper.create(record)
+        fresh = files.resolved.with_name(files.resolved.name + ".new")
+        _write(fresh, resolved.to_json())
+        fresh.replace(files.resolved)
+        _marker(files).unlink()
+        sync_directory(directory)
+
+
+def require_new(files: StoreFiles) -> None:
+    """Raise `UsageError` if there is something here that no interrupted creation left."""
+    if not files.directory.exists():
+        return
+    if not files.directory.is_dir():
+        raise UsageError(f"{files.directory} is no directory.", do="Name a new directory.")
+    names = {path.name for path in files.directory.iterdir()} - {LOCK}
+    if names and (MARKER not in names or files.resolved.exists()):
+        raise UsageError(
+            f"{files.directory} exists and is not empty.",
+            do="Name a new directory for the store.",
+        )
+
+
+def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
+    """Remove what an interrupted creation left; the key only if it is that creation's."""
+    try:
+        ledger = Ledger.open(files.ledger)
+        store_id = ledger.store_id
+        ledger.close()
+    except StoreCorruptError:
+        store_id = None  # cut short before there was a key
+    try:
+        key = keeper.read()
+    except KeyMissingError:
+        key = None
+    if key is not None and key.store_id == store_id and key.round == 0:
+        shred(keeper.path)
+    for path in files.directory.iterdir():
+        if path.name.startswith((files.ledger.name, files.releases.name, files.resolved.name)):
+            path.unlink()
+    files.plan.unlink(missing_ok=True)
+
+
+def _marker(files: StoreFiles) -> Path:
+    return files.directory / MARKER
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file durably."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
