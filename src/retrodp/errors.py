@@ -168,3 +168,15 @@ class CapacityError(GuardError):
     """A number that has to fit 64 bits no longer does; nothing was changed."""
 
     code = "capacity"
+
+
+class StoreRetiredError(GuardError):
+    """The store was ended; it takes nothing in and closes no round."""
+
+    code = "retired"
+
+
+class BackupError(GuardError):
+    """A back-up was opened as if it were the running store."""
+
+    code = "backup"

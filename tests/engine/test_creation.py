@@ -39,7 +39,7 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
         return call
 
-    monkeypatch.setattr(creation, "_write", counted(creation._write))
+    monkeypatch.setattr(creation, "write_durably", counted(creation.write_durably))
     monkeypatch.setattr("retrodp.engine.creation.sync_directory", counted(erase.sync_directory))
     for owner in (Ledger, Releases, PlainKeyFile):
         monkeypatch.setattr(owner, "create", counted(owner.create))
@@ -100,6 +100,18 @@ def test_a_key_of_another_store_is_never_overwritten(ram: Path) -> None:
     with pytest.raises(KeyMismatchError):  # nor at the second try, over what the first one left
         Store.create(ram / "store", counting())
     assert (ram / "store.key").read_bytes() == key
+
+
+def test_a_key_cut_short_before_its_first_byte_is_made_again(
+    ram: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        cut_short(patched, 7)
+        with pytest.raises(Cut):
+            Store.create(ram / "store", counting())
+    (ram / "store.key").touch(mode=0o600)
+    with Store.create(ram / "store", counting()) as store:
+        assert store.close_round().round == 1
 
 
 def test_an_existing_store_is_not_created_again(ram: Path) -> None:

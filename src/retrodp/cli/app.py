@@ -35,7 +35,15 @@ FAULT = 70
 INTERRUPTED = 130
 
 # Some versions of typer stand on click and some hold a copy of it; this is its class in both.
-[_WrongUse] = [kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"]
+_EXPECTED: tuple[type[Exception], ...] = (
+    RetrodpError,
+    OSError,
+    *(
+        kind
+        for kind in typer.BadParameter.__mro__
+        if issubclass(kind, Exception) and kind.__name__ == "ClickException"
+    ),
+)
 
 app = typer.Typer(
     name="retrodp",
@@ -111,23 +119,27 @@ def run(arguments: list[str]) -> int:
     """Run a command; returns its exit code."""
     as_json = "--json" in arguments
     try:
-        outcome = app(arguments or ["--help"], prog_name="retrodp", standalone_mode=False)
-    except typer.Exit as leave:
-        return leave.exit_code
+        code = _called(arguments or ["--help"])
     except BrokenPipeError:
         # The reader of the output left; the rest of it is of no use to anybody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (RetrodpError, _WrongUse, OSError) as error:
+    except _EXPECTED as error:
         return _failed(_as_ours(error), as_json=as_json)
-    except (KeyboardInterrupt, typer.Abort):
-        outcome = INTERRUPTED
     except Exception as error:  # noqa: BLE001  its message might quote a record
         return _fault(error, as_json=as_json)
-    if outcome == INTERRUPTED:
+    if code == INTERRUPTED:
         return _interrupted(as_json=as_json)
-    if not arguments:
-        return WRONG_USE
+    return code if arguments else WRONG_USE
+
+
+def _called(arguments: list[str]) -> int:
+    try:
+        outcome = app(arguments, prog_name="retrodp", standalone_mode=False)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
     return outcome if isinstance(outcome, int) else 0
 
 
@@ -138,8 +150,8 @@ def _as_ours(error: Exception) -> RetrodpError:
         case OSError():
             return _of_system(error)
         case _:
-            said = getattr(error, "format_message", error.__str__)()
-            return UsageError(said, do="See `retrodp --help`, or --help after the command.")
+            said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+            return UsageError(f"{said}.", do="See `retrodp --help`, or --help after the command.")
 
 
 def _interrupted(*, as_json: bool) -> int:

@@ -73,7 +73,6 @@ class Closing:
         expiring = {
             stamp: self.ledger.records_with_stamp(stamp)
             for stamp in {round_ - release.window for release in self.releases if release.window}
-            if stamp >= 1
         }
         self.ledger.apply_changes(changes)
         forgotten = self._take_out_forgotten()

@@ -8,6 +8,7 @@ removed, its key included, and made anew. Without the marker nothing is ever rem
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from retrodp.engine.files import TEST_ID, StoreFiles
@@ -26,7 +27,13 @@ MARKER = "creating"
 
 
 def create_files(
-    files: StoreFiles, plan: Plan, resolved: ResolvedPlan, *, keeper: KeyKeeper, record: KeyRecord
+    files: StoreFiles,
+    plan: Plan,
+    resolved: ResolvedPlan,
+    *,
+    keeper: KeyKeeper,
+    record: KeyRecord,
+    fill: Callable[[Ledger], None] = lambda _: None,
 ) -> None:
     """Make ledger, releases, plan and key of a new store.
 
@@ -36,6 +43,7 @@ def create_files(
         resolved: Stored last: a directory without it is not a store.
         keeper: Where the key is kept.
         record: The key at round 0.
+        fill: Puts what the store begins with into its ledger.
 
     Raises:
         UsageError: There is something else in the directory.
@@ -48,20 +56,24 @@ def create_files(
         require_new(files)
         if _marker(files).exists():
             _take_back(files, keeper)
-        _write(_marker(files), b"")
+        write_durably(_marker(files), b"")
         test = record.store_id.startswith(TEST_ID)
-        Ledger.create(
+        ledger = Ledger.create(
             files.ledger,
             store_id=record.store_id,
             fingerprint=record.fingerprint,
             ids=plan.stream.ids,
             test=test,
-        ).close()
+        )
+        try:
+            fill(ledger)
+        finally:
+            ledger.close()
         Releases.create(files.releases, store_id=record.store_id, test=test).close()
-        _write(files.plan, plan.text.encode())
+        write_durably(files.plan, plan.text.encode())
         keeper.create(record)
         fresh = files.resolved.with_name(files.resolved.name + ".new")
-        _write(fresh, resolved.to_json())
+        write_durably(fresh, resolved.to_json())
         fresh.replace(files.resolved)
         _marker(files).unlink()
         sync_directory(directory)
@@ -89,6 +101,8 @@ def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
         ledger.close()
     except StoreCorruptError:
         store_id = None  # cut short before there was a key
+    if keeper.path.is_file() and not keeper.path.stat().st_size:
+        keeper.path.unlink()  # cut short between its making and its writing
     try:
         key = keeper.read()
     except KeyMissingError:
@@ -99,13 +113,14 @@ def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
         if path.name.startswith((files.ledger.name, files.releases.name, files.resolved.name)):
             path.unlink()
     files.plan.unlink(missing_ok=True)
+    files.epoch.unlink(missing_ok=True)
 
 
 def _marker(files: StoreFiles) -> Path:
     return files.directory / MARKER
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_durably(path: Path, content: bytes) -> None:
     """Write a file durably."""
     with path.open("wb") as file:
         file.write(content)

@@ -1,7 +1,8 @@
 """Where the parts of a store lie, and what must agree before any of them is used.
 
 A store directory holds `ledger.sqlite` (exact), `releases.sqlite` (published), `plan.toml`,
-`plan.resolved.json` and `lock`; the key lies outside it.
+`plan.resolved.json` and `lock`; the key lies outside it. A store that goes on from another one has
+`epoch.json` too. A file `backup` says that the directory is a copy, which `restore` alone opens.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrodp.engine.epochs import Epoch
 from retrodp.errors import (
+    BackupError,
     KeyMismatchError,
     PlanChangedError,
     StoreBehindError,
@@ -50,6 +53,16 @@ class StoreFiles:
         return self.directory / "plan.resolved.json"
 
     @property
+    def epoch(self) -> Path:
+        """Calendar and budgets of the stores before this one, if there were any."""
+        return self.directory / "epoch.json"
+
+    @property
+    def backup(self) -> Path:
+        """Marker of a copy that must not be opened as if it were the running store."""
+        return self.directory / "backup"
+
+    @property
     def certificate(self) -> Path:
         """The last certificate of `verify`."""
         return self.directory / "certificate.json"
@@ -67,6 +80,18 @@ class StoreFiles:
                 expected="a directory made by `retrodp run` or `Store.create`",
                 do="Check --store.",
             )
+
+    def require_running(self) -> None:
+        """Raise `BackupError` if this is a copy that was put aside."""
+        if self.backup.exists():
+            raise BackupError(
+                f"{self.directory} is a back-up: rounds may have been released since it was made.",
+                do=f"Run `retrodp restore --store {self.directory}`; it asks what was released.",
+            )
+
+    def read_epoch(self) -> Epoch:
+        """What was there before this store."""
+        return Epoch.from_bytes(self.epoch.read_bytes()) if self.epoch.exists() else Epoch()
 
     def read_resolved(self) -> ResolvedPlan:
         """The resolved plan, as it was stored."""
@@ -94,6 +119,15 @@ def _differences(path: str, given: object, stored: object) -> set[str]:
             found |= _differences(inner, given.get(name), stored.get(name))
         return found
     return set() if given == stored else {path}
+
+
+def require_epoch(ledger: Ledger, epoch: Epoch) -> None:
+    """Raise `StoreCorruptError` unless `epoch.json` is what the store was opened with."""
+    if ledger.epoch != epoch.digest:
+        raise StoreCorruptError(
+            "epoch.json is not the one that the store was opened with.",
+            do="Restore the file from a back-up of this store.",
+        )
 
 
 def require_agreement(

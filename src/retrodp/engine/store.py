@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,13 +22,16 @@ from retrodp import _check
 from retrodp.engine.close import Closing
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.creation import create_files, require_new
+from retrodp.engine.epochs import Epoch
 from retrodp.engine.files import (
     TEST_ID,
     StoreFiles,
     require_agreement,
+    require_epoch,
     require_same_plan,
 )
 from retrodp.engine.forget import Forgotten, Receipt, asked, canonical_text
+from retrodp.engine.outcomes import Ingested, Release
 from retrodp.engine.resolve import resolve
 from retrodp.engine.totals import Totals
 from retrodp.errors import (
@@ -35,6 +39,7 @@ from retrodp.errors import (
     HorizonExceededError,
     RoundClosedError,
     StoreCorruptError,
+    StoreRetiredError,
     UsageError,
 )
 from retrodp.mechanisms.answer import Answer
@@ -54,35 +59,6 @@ from retrodp.stream.sources import RawBatch, read_frame
 Progress = Callable[[int, int], None]  # rounds done, rounds in all
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """What one round published.
-
-    Attributes:
-        round: The round, from 1.
-        answers: By name of the release, in the order of the plan.
-    """
-
-    round: int
-    answers: Mapping[str, Answer]
-
-    def __getitem__(self, name: str) -> Answer:
-        """The answer of one release."""
-        if name not in self.answers:
-            raise UsageError(f"The plan has no release {name!r}.", expected=", ".join(self.answers))
-        return self.answers[name]
-
-
-@dataclass(frozen=True, slots=True)
-class Ingested:
-    """What became of the rows that were handed in. For the operator only."""
-
-    tally: Tally
-    refused: tuple[RefusedRow, ...]
-    new: int
-    repeated: bool = False
-
-
 class Store:
     """A running plan in a directory, with its key outside it; one process at a time.
 
@@ -94,39 +70,43 @@ class Store:
         self._files = StoreFiles(directory)
         self._keeper = keeper
         self._files.require_store()
-        self._lock = StoreLock(directory)
-        try:
+        self._files.require_running()
+        self._totals: Totals | None = None
+        self._ignored = 0
+        self._same_time = 0
+        with ExitStack() as opened:  # closed again, in reverse, if anything below raises
+            self._lock = StoreLock(directory)
+            opened.callback(self._lock.release)
             self._resolved = self._files.read_resolved()
+            self._epoch = self._files.read_epoch()
             self._plan = Plan.from_dict(self._resolved.plan)
             self._clock = Clock.from_boundaries(
-                self._resolved.boundaries, timezone=self._plan.stream.timezone
+                self._resolved.boundaries,
+                timezone=self._plan.stream.timezone,
+                past=self._epoch.past,
             )
             self._compiled = compile_plan(self._plan, self._resolved)
             self._key = keeper.read()
             self._ledger = Ledger.open(self._files.ledger)
-            try:
-                self._releases = Releases(self._files.releases)
-                try:
-                    require_agreement(self._ledger, self._releases, self._key, self._resolved)
-                    self._finish_close()
-                except BaseException:
-                    self._releases.close()
-                    raise
-            except BaseException:
-                self._ledger.close()
-                raise
-        except BaseException:
-            self._lock.release()
-            raise
-        self._totals: Totals | None = None
-        self._ignored = 0
-        self._same_time = 0
-        if self.round == self.horizon and self._ledger.forgets():
-            try:
-                self._forget_after_horizon()
-            except BaseException:
-                self._let_go()
-                raise
+            opened.callback(self._ledger.close)
+            self._releases = Releases(self._files.releases)
+            opened.callback(self._releases.close)
+            self._complete()
+            opened.pop_all()
+
+    def _complete(self) -> None:
+        """See that all parts agree, and do what an interrupted command left undone."""
+        require_epoch(self._ledger, self._epoch)
+        if self.retired:
+            # It may be behind its key or its releases: nothing is ever released again.
+            names = {"store_id": self._ledger.store_id, "fingerprint": self._ledger.fingerprint}
+            self._key.require(**names)
+            self._destroy_key()  # if that was interrupted, or an old copy of it came back
+        else:
+            require_agreement(self._ledger, self._releases, self._key, self._resolved)
+            self._finish_close()
+        if self.over and self._ledger.forgets():
+            self._forget_at_once()
 
     def __repr__(self) -> str:
         return f"Store({str(self._files.directory)!r}, round={self.round}, horizon={self.horizon})"
@@ -269,6 +249,21 @@ class Store:
         return self._ledger.round
 
     @property
+    def epoch(self) -> Epoch:
+        """What was there before this store, if it was opened from a back-up of another."""
+        return self._epoch
+
+    @property
+    def retired(self) -> bool:
+        """Whether the store was ended by `retire`."""
+        return self._ledger.retired
+
+    @property
+    def over(self) -> bool:
+        """Whether no round will ever be closed again."""
+        return self.retired or self.round >= self.horizon
+
+    @property
     def ignored(self) -> int:
         """Rows ignored at the closes of this object's life. For the operator only."""
         return self._ignored
@@ -295,7 +290,9 @@ class Store:
         Raises:
             SourceError: The source is refused whole; nothing of it was taken.
         """
-        guarded = None if self._plan.stream.ids or digest is None else self._keyed(digest)
+        self._require_running()
+        free = self._plan.stream.ids or self.over  # nothing is taken that could be taken twice
+        guarded = None if free or digest is None else self._keyed(digest)
         if guarded is not None and self._ledger.is_taken(guarded):
             return Ingested(Tally(), (), 0, repeated=True)
         return self._ingest(batches, default_at=None, digest=guarded, dry_run=dry_run)
@@ -321,6 +318,7 @@ class Store:
         digest: str | None = None,
         dry_run: bool = False,
     ) -> Ingested:
+        self._require_running()
         tally, refused, new, last = Tally(), list[RefusedRow](), 0, 0
         first_open = self.round + 1
         with self._ledger.transaction():
@@ -360,7 +358,16 @@ class Store:
         op = self._plan.reserved.get("op", "op")
         return self.add(pa.table({id_: names, op: ["delete"] * len(names)}))
 
+    def _require_running(self) -> None:
+        if self.retired:
+            raise StoreRetiredError(
+                "The store was retired: its key is destroyed, and no round can be closed any more.",
+                do="Read its releases with `retrodp export`; go on in a new store, with a plan and "
+                "a budget of its own.",
+            )
+
     def _open_round(self) -> int:
+        self._require_running()
         if self.round >= self.horizon:
             raise HorizonExceededError(
                 f"All {self.horizon} rounds of the plan are closed.",
@@ -404,6 +411,17 @@ class Store:
             FutureDateError: The round has not begun.
             HorizonExceededError: The round lies after the horizon.
         """
+        self.require_closable(through, now=now)
+        todo = max(0, through - self.round)
+        for done in range(1, todo + 1):
+            self.close_round()
+            if progress is not None:
+                progress(done, todo)
+        return todo
+
+    def require_closable(self, through: int, *, now: int | None = None) -> None:
+        """Raise what `close_through` would raise, before anything is done."""
+        self._require_running()
         _check.whole(least=0, through=through)
         if through > self.horizon:
             raise HorizonExceededError(
@@ -416,12 +434,6 @@ class Store:
                 expected=f"a round up to {self._clock.round_of(now)}",
                 do="A round is released when it is over, or early on request, never before it began.",
             )
-        todo = max(0, through - self.round)
-        for done in range(1, todo + 1):
-            self.close_round()
-            if progress is not None:
-                progress(done, todo)
-        return todo
 
     def _read_totals(self) -> Totals:
         if self._totals is None:
@@ -503,9 +515,9 @@ class Store:
                 else:
                     self._ledger.add_forget("person", request.value)
                     self._ledger.drop_waiting_of_person(request.value)
-        if self.round < self.horizon:
+        if not self.over:
             return [self._receipt(request, self.round + 1) for request in requests]
-        self._forget_after_horizon()
+        self._forget_at_once()
         return [self._receipt(request, None) for request in requests]
 
     def _receipt(self, request: Forgotten, round_: int | None) -> Receipt:
@@ -518,20 +530,42 @@ class Store:
             erased=round_ is None,
         )
 
-    def _forget_after_horizon(self) -> None:
+    def _forget_at_once(self) -> None:
         """No round is left to carry a forget, so it is carried out at once, without a release."""
+        # First the key: whoever holds it could otherwise open the last release later.
+        self._destroy_key()
+        self._take_out_forgotten()
+        self.settle()
+
+    def _take_out_forgotten(self, *, also: Callable[[], None] = lambda: None) -> None:
         closing = Closing(plan=self._plan, releases=self._compiled, ledger=self._ledger)
         self._totals = None
+        with self._ledger.transaction():
+            closing.forget(self.round)
+            also()
+
+    def _destroy_key(self) -> None:
         if self._key.tree.round <= self.horizon:
-            # First the key: whoever holds it could otherwise open the last release later.
             record = replace(self._key, tree=self._key.tree.destroyed())
             self._keeper.rewrite(record)
             self._key = record
-        with self._ledger.transaction():
-            closing.forget(self.horizon)
-        self.settle()
 
     # Ending.
+
+    def retire(self, *, erase_ledger: bool = False) -> None:
+        """End the store: what the key still derives is destroyed; the releases stay.
+
+        Afterwards nothing is taken in and no round is closed. What waits to be forgotten is
+        forgotten at once; again does no harm.
+
+        Args:
+            erase_ledger: Take out every record, total and waiting update too.
+        """
+        self._take_out_forgotten(also=self._ledger.retire)
+        self._destroy_key()
+        if erase_ledger:
+            self._ledger.forget_everything()
+        self.settle()
 
     def settle(self) -> None:
         """Rewrite the ledger if a deletion, replacement or forget was processed."""

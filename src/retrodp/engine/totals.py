@@ -28,9 +28,7 @@ def add_into(totals: dict[bytes, int], difference: Mapping[bytes, int], sign: in
 
 def expired_stamp(release: CompiledRelease, round_: int) -> int | None:
     """The stamp whose records stop counting in this round, if there is one."""
-    if release.window is None or round_ - release.window < 1:
-        return None
-    return round_ - release.window
+    return None if release.window is None else round_ - release.window
 
 
 def difference(

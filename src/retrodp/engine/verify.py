@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from retrodp.engine.close import answers
 from retrodp.engine.forget import SALT_BYTES, Forgotten
@@ -23,11 +22,9 @@ from retrodp.engine.totals import recount
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import system_bytes
 from retrodp.store.releases import ReleasesReader
-from retrodp.store.scan import LEAST_BYTES, Hit, files_of, scan, scan_ids
-from retrodp.stream.update import QueuedUpdate, Record
+from retrodp.store.scan import LEAST_BYTES, files_of, scan
 
 PUBLISHED = ("releases.sqlite",)
-TELLING_BYTES = 8  # from here on a text does not stand in a file by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ def verify(store: Store, forgotten: Sequence[Forgotten] = ()) -> Verified:
     equal, differing = _compare(store)
     changed = _changed_rounds(store)
     salts = [request.salt or system_bytes(SALT_BYTES).hex() for request in forgotten]
-    entries = [_entry(store, request, salt) for request, salt in zip(forgotten, salts, strict=True)]
+    entries = _entries(store, forgotten, salts)
     left = any(entry["left_in"] for entry in entries)
     directory = store.files.directory
     document: dict[str, Any] = {
@@ -124,83 +121,41 @@ def _changed_rounds(store: Store) -> list[int]:
         return reader.changed_rounds()
 
 
-def _entry(store: Store, request: Forgotten, salt: str) -> dict[str, Any]:
-    """What is left of one request: where it must not be, and where it was published."""
-    hits = _hits(store, request)
-    left = {hit.file for hit in hits if hit.file not in PUBLISHED} | _living(store, request)
-    return {
-        "kind": request.kind,
-        "hash": request.digest(salt),
-        "left_in": sorted(left),
-        "published_in": {hit.file: hit.count for hit in hits if hit.file in PUBLISHED},
-        "bytes_scanned": len(request.value.encode()) >= LEAST_BYTES,
-    }
+def _entries(
+    store: Store, forgotten: Sequence[Forgotten], salts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What is left of each request: where it must not be, and where it was published.
 
-
-def _hits(store: Store, request: Forgotten) -> list[Hit]:
-    """Places in files where the value stands.
-
-    In the ledger's bytes a text may stand inside longer ones, and a short one by chance, so there
-    it is looked for in the shapes in which rows hold it, live or freed. A long text that is part
-    of nothing that lives is looked for as it is.
+    A short value stands in any file by chance, so of it only the live rows can be asked.
     """
+    needles = [request.value.encode() for request in forgotten]
+    long = [number for number, needle in enumerate(needles) if len(needle) >= LEAST_BYTES]
+    looked_for = [needles[number] for number in long]
     directory = store.files.directory.absolute()
-    files = files_of(directory, store.key_path)
-    rows = [path for path in files if path.name.startswith(store.files.ledger.name)]
-    others = [path for path in files if path not in rows]
-    needle = request.value.encode()
-    if request.kind == "id":
-        hits = scan_ids(rows, [("", request.value)], store=directory)
-    else:
-        hits = scan(rows, [_packed(request.value)], store=directory)
-    telling = _telling(store, request)
-    found = scan(rows, telling, store=directory)
-    inside = {number: _lives_inside(store, telling[number]) for number in {h.needle for h in found}}
-    hits += [hit for hit in found if not inside[hit.needle]]
-    return hits + (scan(others, [needle], store=directory) if len(needle) >= LEAST_BYTES else [])
-
-
-def _telling(store: Store, request: Forgotten) -> list[bytes]:
-    """Bytes that stand in the ledger only where the value stood, or inside something longer.
-
-    The value itself; a row of the forgets (kind, then value); in a label of several columns, in
-    quotes; a row of the totals (release, then label).
-    """
-    needle = request.value.encode()
-    shapes = [needle, request.kind.encode() + needle]
-    if request.kind != "id":
-        shapes.append(json.dumps(request.value, ensure_ascii=False).encode())
-        shapes += [release.name.encode() + needle for release in store.releases]
-    return [shape for shape in shapes if len(shape) >= TELLING_BYTES]
-
-
-def _lives_inside(store: Store, needle: bytes) -> bool:
-    """Whether these bytes are part of something that rightly stands in the ledger.
-
-    Columns stand side by side in a row, so they are looked through side by side.
-    """
-    ledger = store.ledger
-    rows: list[Record | QueuedUpdate] = [row for batch in ledger.survivors() for row in batch]
-    rows += [row for round_ in ledger.waiting_rounds() for row in ledger.waiting(round_)]
-    texts = [
-        person + (row.space + row.id).encode() + person + row.payload + person
-        for row in rows
-        for person in [(row.person or "").encode()]
+    stray = dict(zip(long, store.ledger.stray_copies(looked_for), strict=True)) if long else {}
+    hits: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for hit in scan(_other_files(store), looked_for, store=directory):
+        hits[long[hit.needle]][hit.file] = hit.count
+    return [
+        {
+            "kind": request.kind,
+            "hash": request.digest(salt),
+            "left_in": sorted(
+                {file for file in hits[number] if file not in PUBLISHED}
+                | ({"ledger.sqlite"} if stray.get(number) else set())
+                | _living(store, request)
+            ),
+            "published_in": {file: n for file, n in hits[number].items() if file in PUBLISHED},
+            "searched": "every byte" if number in stray else "live rows",
+        }
+        for number, (request, salt) in enumerate(zip(forgotten, salts, strict=True))
     ]
-    texts += [f"{one.kind}{one.space or ''}{one.value}".encode() for one in ledger.forgets()]
-    texts += [
-        release.name.encode() + label
-        for release in store.releases
-        for label in ledger.read_totals(release.name)
-    ]
-    texts.append(f"store_id{ledger.store_id}fingerprint{ledger.fingerprint}".encode())
-    return any(needle in text for text in texts)
 
 
-def _packed(value: str) -> bytes:
-    """The value as a row's payload holds it: its length, then its bytes."""
-    packed = msgspec.msgpack.encode(value)
-    return packed if len(packed) >= LEAST_BYTES else packed.rjust(LEAST_BYTES, b"\x90")
+def _other_files(store: Store) -> list[Path]:
+    """Every file of the store but the ledger's own, which is compared with its live rows."""
+    files = files_of(store.files.directory.absolute(), store.key_path)
+    return [path for path in files if path != store.files.ledger.absolute()]
 
 
 def _living(store: Store, request: Forgotten) -> set[str]:

@@ -31,10 +31,42 @@ from retrodp.noise.exact import (
     decide_below_exp,
     decide_digit,
 )
-from retrodp.noise.prf import CHUNK, COUNTERS, Blocks, Coordinates, Words
+from retrodp.noise.prf import CHUNK, COUNTERS, Blocks, Coordinates, Words, room
 from retrodp.noise.tables import DigitTable
 
 _NONE = np.empty(0, dtype=np.intp)
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Desk:
+    """Memory that proposals are worked out in, used again and again by one thread.
+
+    Fresh memory of this size would cost more than the arithmetic on it.
+
+    Attributes:
+        words: Room for blocks.
+        whole: Three vectors of integers.
+        digits: A vector of digits.
+        real: Two vectors of floats.
+    """
+
+    words: Words
+    whole: Integers
+    digits: NDArray[np.int32]
+    real: Floats
+
+    @classmethod
+    def of(cls, count: int) -> Self:
+        """For vectors of any length, of which at most `count` entries are worked on at a time."""
+        count = min(count, CHUNK)
+        return cls(
+            room(count),
+            np.empty((3, count), dtype=np.int64),
+            np.empty(count, dtype=np.int32),
+            np.empty((2, count), dtype=np.float64),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +95,8 @@ class Sampler:
     products and a sum leave x within 2**-50; the float of A is within 2**-53, their sum too, and
     exp(-x) within 2**-50 for any usable exp. All together stays below 2**-48, which is less than
     2**-40; A's unread bits are worth less than 2**(b - 63). Since 1 - x <= exp(-x), A + x below 1
-    minus the margin stands without an exponential.
+    minus the margin stands without an exponential. The sum is taken in units of A's last read bit,
+    2**(b - 63): a power of two changes no rounding.
 
     Attributes:
         exponent: t, exactly.
@@ -84,110 +117,116 @@ class Sampler:
         law = DigitLaw(exponent.stretched(1 << bits), folded=bits == 0)
         return cls(exponent, bits, DigitTable.of(law), 2.0**-40 + 2.0 ** (bits - 63))
 
-    def draw(self, prf: Blocks, where: Coordinates) -> NDArray[np.int64]:
+    def draw(self, prf: Blocks, where: Coordinates) -> Integers:
         """One draw a coordinate, int64, shape (n,).
 
         Raises:
             UndecidedError: The blocks cannot be pseudo-random.
         """
         out = np.empty(len(where), dtype=np.int64)
-        pending = self._propose(prf, where, 0, out)
+        self.draw_into(out, prf, where, Desk.of(len(where)))
+        return out
+
+    def draw_into(self, out: Integers, prf: Blocks, where: Coordinates, desk: Desk) -> None:
+        """The same into `out`, with memory to work in that can be used again.
+
+        Raises:
+            UndecidedError: The blocks cannot be pseudo-random.
+        """
+        pending = self._propose(prf, where, 0, out, desk)
         attempt = 0
         while pending.size:
             attempt += 1
             if attempt == COUNTERS:
                 raise UndecidedError
             proposals = np.empty(len(pending), dtype=np.int64)
-            refused = self._propose(prf, where.take(pending), attempt, proposals)
+            refused = self._propose(prf, where.take(pending), attempt, proposals, desk)
             out[pending] = proposals
             pending = pending[refused]
-        return out
 
     def _propose(
-        self, prf: Blocks, where: Coordinates, attempt: int, out: NDArray[np.int64]
+        self, prf: Blocks, where: Coordinates, attempt: int, out: Integers, desk: Desk
     ) -> NDArray[np.intp]:
         """Write one proposal a coordinate into `out`; return the positions of refused ones."""
         refused: list[NDArray[np.intp]] = []
-        for start in range(0, len(where), CHUNK):
-            part = slice(start, start + CHUNK)
-            piece = _Piece(prf, where.take(part), attempt)
-            positions = self._propose_piece(piece, out[part])
+        for part, piece in where.chunks():
+            positions = self._propose_piece(_Piece(prf, piece, attempt), out[part], desk)
             if positions.size:
-                refused.append(positions + start)
+                refused.append(positions + part.start)
         return np.concatenate(refused) if refused else _NONE
 
-    def _propose_piece(self, piece: _Piece, out: NDArray[np.int64]) -> NDArray[np.intp]:
-        blocks = piece.prf.blocks(piece.where, piece.attempt)
-        first, second = np.ascontiguousarray(blocks[:, 0]), np.ascontiguousarray(blocks[:, 1])
-        digits, ties = self.table.look_up(first)
+    def _propose_piece(self, piece: _Piece, out: Integers, desk: Desk) -> NDArray[np.intp]:
+        count = len(out)
+        words = piece.prf.blocks(piece.where, piece.attempt, out=desk.words)
+        first, second = words[:, 0], words[:, 1].view(np.int64)
+        cells, signs, digits = desk.whole[0, :count], desk.whole[1, :count], desk.digits[:count]
+        ties = self.table.look_up(first, cells, digits)
         for tie in ties:
-            words = chain((int(first[tie]),), piece.further_words(tie, 0))
-            digits[tie] = decide_digit(self.table.law, words)
-        signs = np.right_shift(second.view(np.int64), 63)  # 0 or -1
+            further = chain((int(first[tie]),), piece.further_words(tie, 0))
+            digits[tie] = decide_digit(self.table.law, further)
         if self.digit_bits == 0:
             refused = _NONE
             np.copyto(out, digits)
         else:
             np.left_shift(digits, self.digit_bits, out=out, dtype=np.int64)
-            refused = self._add_low_digit(piece, second, out)
+            refused = self._add_low_digit(piece, second, out, desk)
+        np.right_shift(second, 63, out=signs)  # 0 or -1
         np.bitwise_xor(out, signs, out=out)
         np.subtract(out, signs, out=out)
         return refused
 
     def _add_low_digit(
-        self, piece: _Piece, words: Words, out: NDArray[np.int64]
+        self, piece: _Piece, words: Integers, out: Integers, desk: Desk
     ) -> NDArray[np.intp]:
         """Make magnitudes of the bases in `out`; return the positions of refused ones."""
-        low, chance = self._split(words)
-        bound = self._increase(out, low)
-        np.add(bound, chance, out=bound)
+        count = len(out)
+        low, chance, slopes = (desk.whole[row, :count] for row in range(3))
+        bound, real = desk.real[0, :count], desk.real[1, :count]
+        bits = 63 - self.digit_bits
+        np.right_shift(words, bits, out=low)
+        np.bitwise_and(low, (1 << self.digit_bits) - 1, out=low)
+        np.bitwise_and(words, (1 << bits) - 1, out=chance)
+        np.copyto(bound, low)
+        if self.exponent.square == 0:
+            np.multiply(bound, float(self.exponent.linear) * 2.0**bits, out=bound)
+        else:
+            np.left_shift(out, 1, out=slopes)
+            np.add(slopes, low, out=slopes)
+            np.copyto(real, slopes)
+            np.multiply(bound, real, out=bound)
+            np.multiply(bound, float(self.exponent.square) * 2.0**bits, out=bound)
+        np.copyto(real, chance)
+        np.add(bound, real, out=bound)
         np.add(out, low, out=out)
-        doubtful = np.flatnonzero((bound >= 1 - self.margin) | (out == 0))
+        doubtful = np.flatnonzero((bound >= (1 - self.margin) * 2.0**bits) | (out == 0))
         if not doubtful.size:
             return doubtful
         stands = self._stands(piece, doubtful, words[doubtful], out[doubtful])
         return doubtful[~stands]
 
     def _stands(
-        self, piece: _Piece, which: NDArray[np.intp], words: Words, magnitudes: NDArray[np.int64]
+        self, piece: _Piece, which: NDArray[np.intp], words: Integers, magnitudes: Integers
     ) -> NDArray[np.bool_]:
         """Whether each of the named proposals is accepted."""
-        low, chance = self._split(words)
-        bases = magnitudes - low
-        gap = np.exp(-self._increase(bases, low)) - chance
-        stands: NDArray[np.bool_] = gap > 0
         bits = 63 - self.digit_bits
+        low = words >> bits & ((1 << self.digit_bits) - 1)
+        chance = words & ((1 << bits) - 1)
+        bases = magnitudes - low
+        gap = np.exp(-self._increase(bases, low)) - chance * 2.0**-bits
+        stands: NDArray[np.bool_] = gap > 0
         for narrow in np.flatnonzero(np.abs(gap) <= self.margin):
             exponent = self.exponent.increase(int(bases[narrow]), int(low[narrow]))
-            prefix = int(words[narrow]) & ((1 << bits) - 1)
             further = piece.further_words(which[narrow], 1)
-            stands[narrow] = decide_below_exp(exponent, prefix, bits, further)
-        minus_zero = (magnitudes == 0) & (words.view(np.int64) < 0)
-        stands[minus_zero] = False
+            stands[narrow] = decide_below_exp(exponent, int(chance[narrow]), bits, further)
+        stands[(magnitudes == 0) & (words < 0)] = False  # minus zero
         return stands
 
-    def _split(self, words: Words) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The low digit and the read part of A of second words."""
-        signed = words.view(np.int64)
-        bits = 63 - self.digit_bits
-        low = np.right_shift(signed, bits)
-        np.bitwise_and(low, (1 << self.digit_bits) - 1, out=low)
-        chance = np.bitwise_and(signed, (1 << bits) - 1).astype(np.float64)
-        np.multiply(chance, 2.0**-bits, out=chance)
-        return low, chance
-
-    def _increase(self, bases: NDArray[np.int64], low: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _increase(self, bases: Integers, low: Integers) -> Floats:
         """t(base + low) - t(base) in floating point."""
         steps = low.astype(np.float64)
         if self.exponent.square == 0:
-            return np.multiply(steps, float(self.exponent.linear), out=steps)
-        slopes = bases.astype(np.float64)
-        np.multiply(slopes, 2.0, out=slopes)
-        np.add(slopes, steps, out=slopes)
-        np.multiply(slopes, float(self.exponent.square), out=slopes)
-        if self.exponent.linear:
-            np.add(slopes, float(self.exponent.linear), out=slopes)
-        return np.multiply(slopes, steps, out=slopes)
+            return steps * float(self.exponent.linear)
+        return (2 * bases + low) * steps * float(self.exponent.square)
 
 
 @lru_cache(maxsize=64)

@@ -55,15 +55,23 @@ class DigitTable:
         digits = np.where(before == through, len(thresholds) - before, _OPEN)
         return cls(law, thresholds, digits.astype(np.int32), shift)
 
-    def look_up(self, words: Words) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-        """Digits of n words, and the positions of ties, whose digits mean nothing."""
-        cells = np.right_shift(words, self.shift).view(np.int64)
+    def look_up(
+        self, words: Words, cells: NDArray[np.int64], digits: NDArray[np.int32]
+    ) -> NDArray[np.intp]:
+        """Write the digits of n words; return the positions of ties, whose digits mean nothing.
+
+        Args:
+            words: Shape (n,).
+            cells: Shape (n,), to work in.
+            digits: Shape (n,), for the result.
+        """
+        np.right_shift(words, self.shift, out=cells.view(np.uint64))
         # The index is in range by construction; "clip" spares take a copy of its output.
-        digits = self.guide.take(cells, mode="clip")
+        self.guide.take(cells, mode="clip", out=digits)
         open_ = np.flatnonzero(digits == _OPEN)
         if not open_.size:
-            return digits, open_
+            return open_
         looked = words[open_]
         at_most = np.searchsorted(self.thresholds, looked, side="right")
         digits[open_] = len(self.thresholds) - at_most
-        return digits, open_[self.thresholds[at_most - 1] == looked]
+        return open_[self.thresholds[at_most - 1] == looked]

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from retrodp.errors import DiskFullError, StoreLockedError
@@ -82,6 +84,32 @@ def rewrite(database: Database, path: Path) -> None:
     Needs as much room as the live rows take; without it `DiskFullError`, and nothing has changed.
     Time: one read and two writes of the file.
     """
+    fresh = _fresh_copy(database, path)
+    database.close()
+    old = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        fresh.replace(path)
+        sync_directory(path.parent)
+        overwrite(old)
+    finally:
+        os.close(old)
+        database.reopen()
+
+
+@contextmanager
+def live_rows_alone(database: Database, path: Path) -> Iterator[Path]:
+    """A file with the live rows and nothing else, for comparison; gone afterwards.
+
+    Meanwhile the write-ahead log is empty, so that the database's own file is all there is of it.
+    """
+    fresh = _fresh_copy(database, path)
+    try:
+        yield fresh
+    finally:
+        remove_leftovers(path)
+
+
+def _fresh_copy(database: Database, path: Path) -> Path:
     drain_log(database, path)
     remove_leftovers(path)
     fresh = _leftover(path)
@@ -92,15 +120,7 @@ def rewrite(database: Database, path: Path) -> None:
     except BaseException:
         remove_leftovers(path)
         raise
-    database.close()
-    old = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        fresh.replace(path)
-        sync_directory(path.parent)
-        overwrite(old)
-    finally:
-        os.close(old)
-        database.reopen()
+    return fresh
 
 
 def remove_leftovers(path: Path) -> None:

@@ -12,6 +12,7 @@ stays until we have written zeros over it. Speed is the same (within 10 %).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from retrodp.store import erase, memory, queue, schema_sql, totals
 from retrodp.store.database import Database, check_head, create_file
 from retrodp.store.mentions import Mention, mentions
 from retrodp.store.queue import Forget
+from retrodp.store.scan import scan
 from retrodp.store.survivors import Point, PointTable, RecordTable, Survivors
 from retrodp.stream.update import Arrivals, Changes, QueuedUpdate, Record
 
@@ -174,6 +176,25 @@ class Ledger:
     def erase_due(self) -> bool:
         """Whether something was processed that `erase` still has to remove from the file."""
         return self.meta("erase_due") != "0"
+
+    @property
+    def retired(self) -> bool:
+        """Whether the store was ended."""
+        return bool(self._database.value("SELECT value = '1' FROM meta WHERE key = 'retired'"))
+
+    def retire(self) -> None:
+        """Note that the store was ended, for ever."""
+        self.set_meta("retired", "1")
+
+    @property
+    def epoch(self) -> str | None:
+        """Digest of what was there before this store; None if nothing was."""
+        found = self._database.value("SELECT value FROM meta WHERE key = 'epoch'")
+        return None if found is None else str(found)
+
+    def begin_epoch(self, digest: str) -> None:
+        """Note what was there before this store, by its digest."""
+        self.set_meta("epoch", digest)
 
     def meta(self, key: str) -> str:
         """A fact about the store.
@@ -388,6 +409,24 @@ class Ledger:
         except OSError as error:
             raise erase.named(error, _NAME) from error
         self.set_meta("erase_due", "0")
+
+    def stray_copies(self, needles: Sequence[bytes]) -> list[int]:
+        """How often each needle stands in the ledger's bytes beyond what its live rows hold.
+
+        A value may be part of a longer one that rightly lives, so places are counted in the file
+        and in a copy of its live rows alone: every live row has the same bytes in both, once, and
+        what the file has more stands in freed space. `mentions` tells what lives.
+
+        Args:
+            needles: Byte strings of at least 4 bytes.
+        """
+        with erase.live_rows_alone(self._database, self._path) as alone:
+            counts = [Counter[int](), Counter[int]()]
+            for path, count in zip((self._path, alone), counts, strict=True):
+                for hit in scan([path], needles, store=self._path.parent):
+                    count[hit.needle] += hit.count
+        found, rightly = counts
+        return [max(0, found[number] - rightly[number]) for number in range(len(needles))]
 
     def forget_everything(self) -> None:
         """Take out every record, total and waiting row, and erase; the store's facts stay."""

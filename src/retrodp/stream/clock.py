@@ -64,10 +64,13 @@ class Clock:
         boundaries: T+1 strictly increasing instants, microseconds since 1970-01-01 UTC; round l
             is from `boundaries[l-1]` (included) to `boundaries[l]` (excluded).
         timezone: IANA name of the zone of local times.
+        past: When the rounds before round 1 began, in order, if a store goes on from an earlier
+            one: the last of them began round 0, a stamp that its records may have.
     """
 
     boundaries: tuple[int, ...]
     timezone: str
+    past: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -104,11 +107,14 @@ class Clock:
         )
 
     @classmethod
-    def from_boundaries(cls, boundaries: Sequence[int], *, timezone: str = "UTC") -> Clock:
+    def from_boundaries(
+        cls, boundaries: Sequence[int], *, timezone: str = "UTC", past: Sequence[int] = ()
+    ) -> Clock:
         """The clock of a resolved plan: nothing is recomputed."""
-        if len(boundaries) < 2 or any(not early < late for early, late in pairwise(boundaries)):
+        instants = (*past, *boundaries)
+        if len(boundaries) < 2 or any(not early < late for early, late in pairwise(instants)):
             raise StoreCorruptError("The round boundaries of the resolved plan do not increase.")
-        return cls(boundaries=tuple(boundaries), timezone=timezone)
+        return cls(boundaries=tuple(boundaries), timezone=timezone, past=tuple(past))
 
     @property
     def horizon(self) -> int:
@@ -121,11 +127,17 @@ class Clock:
 
     def rounds_of(self, instants: Sequence[int]) -> list[int]:
         """`round_of` for many instants, in their order."""
-        where = np.searchsorted(
-            np.asarray(self.boundaries, np.int64), np.asarray(instants, np.int64), side="right"
-        )
-        rounds: list[int] = where.tolist()
-        return rounds
+        return _places(self.boundaries, instants)
+
+    @property
+    def first_stamp(self) -> int:
+        """Least stamp that a record may have: 1, or less if there is a past."""
+        return 1 - len(self.past)
+
+    def stamps_of(self, instants: Sequence[int]) -> list[int]:
+        """Round of each instant, those of the past included; `first_stamp - 1` before all."""
+        places = _places((*self.past, *self.boundaries), instants)
+        return [place - len(self.past) for place in places]
 
     def last_ended(self, now: int) -> int:
         """Last round that has ended at `now`; 0 if none has."""
@@ -214,6 +226,15 @@ class Clock:
         if isinstance(value, dt.date) and value == value:  # noqa: PLR0124
             return moment_of_value(value, in_zone)
         return None
+
+
+def _places(boundaries: Sequence[int], instants: Sequence[int]) -> list[int]:
+    """How many of the boundaries lie at or before each instant."""
+    where = np.searchsorted(
+        np.asarray(boundaries, np.int64), np.asarray(instants, np.int64), side="right"
+    )
+    places: list[int] = where.tolist()
+    return places
 
 
 class _Cell(NamedTuple):

@@ -271,9 +271,9 @@ class Intake:
         read = self._times(raw, name)
         time = read.values
         refusals.add(name, {row: why for row, why in read.reasons.items() if writes[row]})
-        named = np.asarray(self.clock.rounds_of(time.micros.tolist()), np.int64)
+        named = np.asarray(self.clock.stamps_of(time.micros.tolist()), np.int64)
         stamp = np.where(writes, np.where(time.null, arrived, named), 0)
-        refusals.where(writes & (stamp < 1), name, BEFORE_START)
+        refusals.where(writes & (stamp < self.clock.first_stamp), name, BEFORE_START)
         refusals.where(writes & (stamp > arrived), name, AFTER_ARRIVAL)
         return time, stamp
 

@@ -1,0 +1,214 @@
+"""Lower bounds on epsilon from counted events, valid whatever the mechanism.
+
+Promise: the probability that a bound exceeds the truth is at most the stated one; nothing is
+assumed about the mechanism but that the runs of one world are independent. The runs of the two
+worlds may depend on each other in any way, so both may use the same keys.
+
+An event is chosen on one half of the runs and counted on the other. With p its probability in one
+world and q in the other, (epsilon, delta)-privacy says p <= exp(epsilon) q + delta, so that
+epsilon >= log((p - delta) / q). Clopper-Pearson bounds p from below and q from above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from retrodp import _check
+from retrodp.privacy.accountant import delta_of
+from retrodp.privacy.loss import PrivacyLoss
+
+Floats = NDArray[np.float64]
+
+CUTS = 96  # thresholds tried for one score
+LEAST_SHARE = 2e-4  # of the runs of both worlds beyond the outermost threshold
+POINTS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)  # of the plan's epsilon, on the claimed curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a release promises: its whole curve of (epsilon, delta), each true by itself.
+
+    Attributes:
+        points: Pairs; the last is the plan's.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of_losses(
+        cls, losses: Sequence[PrivacyLoss], *, epsilon: Fraction, beside: Fraction
+    ) -> Claim:
+        """The curve of these losses up to the plan's epsilon.
+
+        Args:
+            losses: Of all releases together.
+            epsilon: The plan's.
+            beside: Delta of thresholds and collisions, which comes on top at every epsilon.
+        """
+        shares = [Fraction(str(share)) * epsilon for share in POINTS]
+        return cls(
+            points=tuple(
+                (float(at), min(1.0, delta_of(losses, at) + float(beside))) for at in shares
+            )
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """The plan's."""
+        return self.points[-1][0]
+
+    @property
+    def delta(self) -> float:
+        """The plan's: noise, thresholds and collisions together."""
+        return self.points[-1][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Bounds on the probabilities of one event in two worlds.
+
+    Attributes:
+        p: The probability in one world is at least this.
+        q: The probability in the other is at most this.
+        miss: Probability that either bound is wrong.
+        counted: (hits, runs) in the one world and in the other.
+        event: What was counted.
+    """
+
+    p: float
+    q: float
+    miss: float
+    counted: tuple[tuple[int, int], tuple[int, int]]
+    event: str
+
+    def epsilon(self, delta: float) -> float:
+        """No mechanism with a smaller epsilon at this delta shows the event like that."""
+        if self.p <= delta:
+            return 0.0
+        return max(0.0, math.log((self.p - delta) / self.q))
+
+    def excess(self, claim: Claim) -> float:
+        """Largest amount by which a claimed epsilon is exceeded; above 0 the claim is false."""
+        return max(self._at(epsilon, delta) for epsilon, delta in claim.points)
+
+    def nearest(self, claim: Claim) -> tuple[float, float, float]:
+        """(epsilon, delta, measured) on the claimed curve where the measure comes closest."""
+        epsilon, delta = max(claim.points, key=lambda point: self._at(*point))
+        return epsilon, delta, self.epsilon(delta)
+
+    def _at(self, epsilon: float, delta: float) -> float:
+        if self.p <= delta:
+            return -epsilon - 1.0
+        return math.log((self.p - delta) / self.q) - epsilon
+
+
+def proportion_above(hits: Floats | float, runs: int, miss: float) -> Floats:
+    """Clopper-Pearson: the probability is above this, but for `miss`."""
+    counted = np.asarray(hits, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        bound = betaincinv(counted, runs - counted + 1, miss)
+    return np.where(counted > 0, bound, 0.0)
+
+
+def proportion_below(hits: Floats | float, runs: int, miss: float) -> Floats:
+    """Clopper-Pearson: the probability is below this, but for `miss`."""
+    counted = np.asarray(hits, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        bound = betaincinv(counted + 1, runs - counted, 1 - miss)
+    return np.where(counted < runs, bound, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """An event: the score is at least (or at most) a threshold; and the world it speaks for.
+
+    Attributes:
+        name: Of the score.
+        threshold: Of the score.
+        upper: Whether large scores are meant.
+        world: 0 or 1: where the event is likelier.
+    """
+
+    name: str
+    threshold: float
+    upper: bool
+    world: int
+
+    def hits(self, scores: Floats) -> int:
+        """How often the event happened."""
+        chosen = scores >= self.threshold if self.upper else scores <= self.threshold
+        return int(np.count_nonzero(chosen))
+
+    def evidence(self, scores: tuple[Floats, Floats], *, miss: float) -> Evidence:
+        """Bounds from runs that had no part in choosing the event."""
+        _check.probability(miss=miss)
+        high, low = scores[self.world], scores[1 - self.world]
+        more, less = self.hits(high), self.hits(low)
+        sign = ">=" if self.upper else "<="
+        return Evidence(
+            p=float(proportion_above(more, len(high), miss / 2)),
+            q=float(proportion_below(less, len(low), miss / 2)),
+            miss=miss,
+            counted=((more, len(high)), (less, len(low))),
+            event=f"{self.name} {sign} {self.threshold:.6g} speaks for world {self.world}",
+        )
+
+
+def best_cut(name: str, scores: tuple[Floats, Floats], claim: Claim, *, miss: float) -> Cut:
+    """The threshold and side that tell most against the claim, on the training half.
+
+    Args:
+        name: Of the score.
+        scores: In world 0 and in world 1.
+        claim: What is doubted.
+        miss: Confidence that the event will be judged with.
+    """
+    pooled = np.sort(np.concatenate(scores))
+    quantiles = np.concatenate(
+        [np.geomspace(LEAST_SHARE, 0.5, CUTS // 2), 1 - np.geomspace(LEAST_SHARE, 0.5, CUTS // 2)]
+    )
+    cuts = np.unique(pooled[np.minimum((quantiles * len(pooled)).astype(int), len(pooled) - 1)])
+    sizes = [len(one) for one in scores]
+    at_most = [np.searchsorted(np.sort(one), cuts, side="right") for one in scores]
+    below = [np.searchsorted(np.sort(one), cuts, side="left") for one in scores]
+    best = (-math.inf, Cut(name=name, threshold=float(cuts[0]), upper=True, world=0))
+    for upper in (True, False):
+        counts = [
+            sizes[world] - below[world] if upper else at_most[world] for world in (0, 1)
+        ]
+        for world in (0, 1):
+            other = 1 - world
+            p = proportion_above(counts[world].astype(np.float64), sizes[world], miss / 2)
+            q = proportion_below(counts[other].astype(np.float64), sizes[other], miss / 2)
+            gap = np.full(len(cuts), -math.inf)
+            for epsilon, delta in claim.points:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    here = np.where(p > delta, np.log((p - delta) / q) - epsilon, -math.inf)
+                gap = np.maximum(gap, here)
+            place = int(np.argmax(gap))
+            if gap[place] > best[0]:
+                cut = Cut(name=name, threshold=float(cuts[place]), upper=upper, world=world)
+                best = (float(gap[place]), cut)
+    return best[1]
+
+
+def samples_needed(p: float, q: float, *, claim_epsilon: float, delta: float, miss: float) -> int:
+    """Runs of each world after which an event of these probabilities breaks a claim, about surely.
+
+    By the normal approximation, with the same margin for chance as for doubt: an event that beats
+    the claim by `z` deviations twice is found with a probability of at least 1 - miss.
+    """
+    gap = p - delta - math.exp(claim_epsilon) * q
+    if gap <= 0:
+        raise ValueError("The event does not break the claim.")  # noqa: TRY003  our own invariant
+    z = 2 * float(-ndtri(miss / 2))
+    spread = math.sqrt(p * (1 - p)) + math.exp(claim_epsilon) * math.sqrt(q * (1 - q))
+    floor = math.exp(claim_epsilon) * z * z / 4 / gap  # q = 0 is only known to be about z^2 / 4n
+    return math.ceil(max((z * spread / gap) ** 2, floor))

@@ -1,0 +1,277 @@
+"""Retroactivity: histories that unite are run through every mechanism and compared by bytes.
+
+Promise: where a contract says exact, any difference of any byte from the meeting on accuses the
+mechanism, and nothing else does: under one key equal bytes are equal laws (KKMNS definition 2.8).
+One of the two histories is interrupted: its mechanisms are made anew at a round of the coins'
+choice, as after a restart.
+
+Where a contract promises less, marginal laws are compared over many keys (`twosample`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from retrodp.audit.coins import Coins, Seed
+from retrodp.audit.histories import Plant, Round, exact_rounds
+from retrodp.audit.memory import MEMORY_FAULTS
+from retrodp.audit.pairs import Pair, uniting_pair
+from retrodp.audit.report import Row, Verdict
+from retrodp.audit.subjects import (
+    MODELS,
+    STREAMS,
+    Filling,
+    Model,
+    Stream,
+    fillings,
+    plan_of,
+    resolvable,
+)
+from retrodp.audit.twosample import TwoSample, two_sample
+from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.resolve import resolve
+from retrodp.errors import VerificationError
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.noise.key import KeyTree
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
+
+HORIZON = 7
+EPSILON = 300  # of no use in life: noise so small that bins of two records pass a threshold
+DELTA = "1e-3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How long an audit of retroactivity searches.
+
+    Attributes:
+        pairs: Of each plan.
+        controls: Pairs tried for each planted fault.
+        streams: Kinds of streams under each model.
+    """
+
+    pairs: int
+    controls: int
+    streams: Mapping[Model, Sequence[Stream]]
+
+
+SMOKE = Size(pairs=5, controls=12, streams={"zcdp": ("ids",), "pure": STREAMS})
+DEEP = Size(pairs=60, controls=60, streams=dict.fromkeys(MODELS, STREAMS))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two answers that had to be equal are not.
+
+    Attributes:
+        release: Name in the plan.
+        round: First round.
+        meet: Round from which the histories agree.
+    """
+
+    release: str
+    round: int
+    meet: int
+
+
+@dataclass(slots=True)
+class Subject:
+    """A plan under audit and what was found about each of its releases."""
+
+    plan: Plan
+    resolved: ResolvedPlan
+    titles: Mapping[str, str]
+    found: dict[str, Difference] = field(default_factory=dict)
+
+    def compiled(self) -> tuple[CompiledRelease, ...]:
+        """Releases made anew, as when a store is opened."""
+        return compile_plan(self.plan, self.resolved)
+
+
+def subject_of(tables: Sequence[Filling], *, model: Model, stream: Stream) -> Subject:
+    """One plan with all these releases, r0, r1, ..."""
+    titles = {f"r{number}": filling.title for number, filling in enumerate(tables)}
+    plan = plan_of(
+        {f"r{number}": filling.table for number, filling in enumerate(tables)},
+        model=model,
+        stream=stream,
+        horizon=HORIZON,
+        epsilon=EPSILON,
+        delta=DELTA,
+    )
+    return Subject(plan, resolve(plan), titles)
+
+
+def differences(
+    subject: Subject, pair: Pair, keys: KeyTree, *, restart: int, plant: Plant | None = None
+) -> dict[str, Difference]:
+    """First difference of every release from the meeting on.
+
+    Args:
+        subject: Releases to compare.
+        pair: Uniting histories.
+        keys: Shared by both.
+        restart: Round before which the second history's mechanisms are made anew.
+        plant: A fault put into every mechanism; it survives the restart, or it would be healed.
+
+    Raises:
+        VerificationError: The histories do not unite: the audit itself is wrong.
+    """
+    releases = subject.compiled()
+    first, second = (
+        exact_rounds(subject.plan, releases, history, keys) for history in (pair.one, pair.two)
+    )
+    after = slice(pair.meet - 1, None)
+    if [lived.survivors for lived in first[after]] != [lived.survivors for lived in second[after]]:
+        raise VerificationError("Two histories of the audit do not unite.", do="Report this.")
+    one = _bytes(_made(subject, plant), first, keys)
+    if plant is None:
+        two = _bytes(_made(subject, None), second[: restart - 1], keys)
+        two += _bytes(_made(subject, None), second, keys, start=restart)
+    else:
+        two = _bytes(_made(subject, plant), second, keys)
+    found: dict[str, Difference] = {}
+    for round_ in range(pair.meet, len(one) + 1):
+        for name, answer in one[round_ - 1].items():
+            if answer != two[round_ - 1][name]:
+                found.setdefault(name, Difference(name, round_, pair.meet))
+    return found
+
+
+def _made(subject: Subject, plant: Plant | None) -> dict[str, Mechanism]:
+    made = {release.name: release.mechanism for release in subject.compiled()}
+    return made if plant is None else {name: plant(inner) for name, inner in made.items()}
+
+
+def _bytes(
+    mechanisms: Mapping[str, Mechanism], rounds: Sequence[Round], keys: KeyTree, *, start: int = 1
+) -> list[dict[str, bytes]]:
+    return [
+        {
+            name: mechanism.release(round_, lived.totals[name], keys).to_bytes()
+            for name, mechanism in mechanisms.items()
+        }
+        for round_, lived in enumerate(rounds[start - 1 :], start=start)
+    ]
+
+
+def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None) -> list[Row]:
+    """Run the whole suite.
+
+    Returns:
+        A row for every release under every model (streams together), and one for every planted
+        fault.
+    """
+    rows: list[Row] = []
+    tables = [filling for filling in fillings() if resolvable(filling)]
+    for model in MODELS:
+        subjects = []
+        for stream in size.streams[model]:
+            progress(f"retroactivity, {model}, {stream}")
+            subject = subject_of(tables, model=model, stream=stream)
+            _search(subject, seed, size.pairs, label=f"{model} {stream}")
+            subjects.append(subject)
+        rows += _rows(subjects, model, size.pairs)
+    progress("retroactivity, planted faults")
+    rows += list(controls(seed, size.controls))
+    return rows
+
+
+def _search(subject: Subject, seed: Seed, pairs: int, *, label: str) -> None:
+    for number in range(pairs):
+        coins = seed.coins("pairs", label, number)
+        pair = uniting_pair(subject.plan, coins)
+        keys = seed.keys(HORIZON, "retroactivity", label, number)
+        restart = coins.between(2, HORIZON)
+        for name, difference in differences(subject, pair, keys, restart=restart).items():
+            subject.found.setdefault(name, difference)
+
+
+def _rows(subjects: Sequence[Subject], model: Model, pairs: int) -> Iterator[Row]:
+    for name, title in subjects[0].titles.items():
+        release = next(one for one in subjects[0].compiled() if one.name == name)
+        found = [subject.found[name] for subject in subjects if name in subject.found]
+        exact = release.mechanism.retroactive == "exact"
+        verdict: Verdict = "holds" if not found else "accused" if exact else "as stated"
+        measured = f"equal bytes in {pairs * len(subjects)} pairs"
+        if found:
+            measured = f"differs in round {found[0].round}, the histories met in {found[0].meet}"
+        yield Row(
+            mechanism=title,
+            model=model,
+            factor=release.mechanism.factor.name,
+            test="uniting histories",
+            claim=f"retroactive: {release.mechanism.retroactive}",
+            measured=measured,
+            confidence=1.0,
+            verdict=verdict,
+            details={"pairs": pairs * len(subjects)},
+        )
+
+
+CONTROL_TITLES = ("count, auto", "histogram by country, auto", "histogram by product, auto")
+
+
+def controls(
+    seed: Seed, pairs: int, faults: Mapping[str, Plant] = MEMORY_FAULTS
+) -> Iterator[Row]:
+    """Every planted fault, hunted with the same pairs in three mechanisms."""
+    tables = [filling for filling in fillings() if filling.title in CONTROL_TITLES]
+    subject = subject_of(tables, model="zcdp", stream="ids")
+    for title, plant in faults.items():
+        caught = needed = 0
+        for number in range(pairs):
+            coins = seed.coins("control pairs", number)
+            pair = uniting_pair(subject.plan, coins)
+            keys = seed.keys(HORIZON, "control", number)
+            hit = bool(differences(subject, pair, keys, restart=2, plant=plant))
+            caught += hit
+            if hit and not needed:
+                needed = number + 1
+        yield Row(
+            mechanism=title,
+            model="zcdp",
+            factor="haar",
+            test="planted fault",
+            claim="must be caught",
+            measured=f"caught by {caught} of {pairs} pairs",
+            confidence=1.0,
+            verdict="caught" if caught else "missed",
+            details={"pairs": pairs, "caught": caught, "first": needed},
+        )
+
+
+def marginal(
+    make: Callable[[], Mechanism],
+    rounds: tuple[Round, Round],
+    *,
+    round_: int,
+    keys: Sequence[KeyTree],
+    alpha: float,
+    claimed: float = 0.0,
+) -> TwoSample:
+    """Compare the law of a scalar answer of one round, over many keys, in two histories.
+
+    Args:
+        make: The mechanism, made anew for each history.
+        rounds: What the mechanism sees in that round of either history.
+        round_: The round.
+        keys: Two halves: the first for one history, the second for the other.
+        alpha: Of the test.
+        claimed: Distance that the contract allows.
+    """
+    half = len(keys) // 2
+    samples = []
+    for lived, some in zip(rounds, (keys[:half], keys[half:]), strict=True):
+        mechanism = make()
+        (name,) = (name for name in lived.totals if name == mechanism.name)
+        answers = [mechanism.release(round_, lived.totals[name], one) for one in some]
+        samples.append(np.array([answer.values[0] for answer in answers], dtype=np.int64))
+    return two_sample(samples[0], samples[1], alpha=alpha, claimed=claimed)
+
+
+__all__ = ["DEEP", "SMOKE", "Coins", "Difference", "audit", "controls", "differences", "marginal"]
