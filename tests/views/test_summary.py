@@ -20,9 +20,9 @@ CERTIFICATE: dict[str, Any] = {
         {
             "kind": "person",
             "hash": "0" * 64,
-            "salt": "feedbeef",
             "left_in": [],
             "published_in": {},
+            "searched": "every byte",
         }
     ],
     "files_scanned": ["ledger.sqlite", "releases.sqlite"],
@@ -59,11 +59,11 @@ def test_a_round_whose_key_is_gone_gives_the_reason() -> None:
 
 
 def test_a_clean_search_says_what_was_looked_for() -> None:
-    assert "1 person looked for in 2 files: nothing found." in said()
+    assert "1 person looked for in every byte of 2 files: nothing found." in said()
 
 
 def test_a_search_claims_no_more_than_the_certificate_says() -> None:
-    assert "byte by byte" not in said()
+    assert "every byte" not in said(forgotten=entry(searched="live rows"))
 
 
 def test_what_was_found_is_said_with_its_place() -> None:

@@ -7,13 +7,19 @@ one another; only `retire` writes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from retrodp.engine.files import StoreFiles, require_agreement, require_epoch
-from retrodp.errors import GuardError, KeyMissingError, PlanChangedError, UsageError
+from retrodp.errors import (
+    GuardError,
+    KeyMissingError,
+    PlanChangedError,
+    StoreCorruptError,
+    UsageError,
+)
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import KeyKeeper
@@ -101,9 +107,15 @@ class Backup:
     def _released(self, last_round: int | None) -> int | None:
         if last_round is None:
             return None
-        with self._releases() as releases:
-            marked = 0 if self.key is None else self.key.round
-            return max(last_round, marked, releases.last_round)
+        marked = 0 if self.key is None else self.key.round
+        return max(last_round, marked, self._published())
+
+    def _published(self) -> int:
+        try:
+            with closing(Releases(self.files.releases)) as releases:
+                return releases.last_round
+        except StoreCorruptError:
+            return 0  # no witness; a store that lacks its releases does not go on anyway
 
     def _reason(self, last_round: int | None) -> str:
         released = self._released(last_round)
@@ -119,19 +131,11 @@ class Backup:
                 "releasing it again on other data would cancel its noise"
             )
         try:
-            with self._releases() as releases:
+            with closing(Releases(self.files.releases)) as releases:
                 require_agreement(self.ledger, releases, self.key, self.resolved)
         except GuardError as error:
             return f"its files do not agree ({error.what.rstrip('.')})"
         return ""
-
-    @contextmanager
-    def _releases(self) -> Iterator[Releases]:
-        releases = Releases(self.files.releases)
-        try:
-            yield releases
-        finally:
-            releases.close()
 
     def shift(self, plan: Plan) -> int:
         """How many rounds of the old calendar lie before round 1 of the plan.

@@ -111,7 +111,7 @@ def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
         shred(keeper.path)
     for path in files.directory.iterdir():
         if path.name.startswith((files.ledger.name, files.releases.name, files.resolved.name)):
-            path.unlink()
+            shred(path)
     files.plan.unlink(missing_ok=True)
     files.epoch.unlink(missing_ok=True)
 

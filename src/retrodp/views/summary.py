@@ -152,8 +152,10 @@ def _search(entries: Sequence[Mapping[str, Any]], files: int) -> list[tuple[str,
     kinds = Counter(_KINDS.get(str(entry["kind"]), str(entry["kind"])) for entry in entries)
     asked = ", ".join(f"{many:,} {kind}{'' if many == 1 else 's'}" for kind, many in kinds.items())
     left = sorted({place for entry in entries for place in entry["left_in"]})
-    # The certificate does not say how each file was searched, so neither does this.
-    searched = f"{asked} looked for in {files:,} files"
+    whole = all(entry.get("searched") == "every byte" for entry in entries)
+    # A short value stands in any file by chance, so of it only live rows were asked.
+    where = f"every byte of {files:,} files" if whole else "the live rows, short as they are"
+    searched = f"{asked} looked for in {where}"
     if left:
         said = [("bold red", f"{searched}: FOUND in {', '.join(left)}.")]
     else:

@@ -13,7 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from retrodp._check import round_within
-from retrodp.noise.factors.contract import Profile, WeightedNode, check_horizon, not_a_node
+from retrodp.noise.factors.contract import (
+    PartialSum,
+    Profile,
+    WeightedNode,
+    chain,
+    check_horizon,
+    not_a_node,
+)
 from retrodp.noise.key import Node
 
 
@@ -45,6 +52,10 @@ class BinaryFactor:
             for level in reversed(range(round.bit_length()))
             if round >> level & 1
         )
+
+    def sums(self, round: int, /) -> tuple[PartialSum, ...]:  # noqa: A002
+        """A chain from the coarsest node; rounds with the same leading bits share its start."""
+        return chain(self.nodes(round))
 
     def last(self, node: Node, /) -> int:
         """Last round before the sibling of the node is complete too, or the horizon."""

@@ -58,6 +58,34 @@ class Profile(NamedTuple):
         return cls(counts, np.ones_like(counts), int(counts.max()), 1, 2.0)
 
 
+class PartialSum(NamedTuple):
+    """A sum of weighted draws that later sums of the same round build on.
+
+    Its value is the mean of the sums at `bases` plus `weight` times the draw of `node`, over the
+    factor's denominator.
+
+    Attributes:
+        node: The node whose draw is added.
+        weight: Of the draw; an integer numerator.
+        bases: Places of one or two earlier sums of the round; `PINNED` stands for a sum of 0. The
+            two are even numbers, so their mean is whole.
+    """
+
+    node: Node
+    weight: int
+    bases: tuple[int] | tuple[int, int]
+
+
+PINNED = -1
+
+
+def chain(nodes: tuple[WeightedNode, ...]) -> tuple[PartialSum, ...]:
+    """Every sum adds one node to the sum before it."""
+    return tuple(
+        PartialSum(node, weight, (place - 1,)) for place, (node, weight) in enumerate(nodes)
+    )
+
+
 class Factor(Protocol):
     """Noise nodes of a continual counter over rounds 1..horizon; a public, frozen description."""
 
@@ -97,6 +125,14 @@ class Factor(Protocol):
 
     def nodes(self, round: int, /) -> tuple[WeightedNode, ...]:  # noqa: A002
         """Nodes of one round and their integer weights. Sees the round only."""
+        ...
+
+    def sums(self, round: int, /) -> tuple[PartialSum, ...]:  # noqa: A002
+        """The same nodes as sums that build on one another; the last is the round's noise.
+
+        Rounds near one another share their first sums, so that all rounds together need little
+        more than one new sum a round. Sees the round only.
+        """
         ...
 
     def last(self, node: Node, /) -> int:

@@ -30,8 +30,10 @@ from retrodp.errors import PlanError
 from retrodp.noise.factors.contract import (
     LONGEST_HORIZON,
     IntArray,
+    PartialSum,
     Profile,
     WeightedNode,
+    chain,
     check_horizon,
     not_a_node,
 )
@@ -114,6 +116,10 @@ class DelannoyFactor:
             ((side, step.level, step.low, step.high), sign * step.direction)
             for step in _walk(offset, self.w, self.z)
         )
+
+    def sums(self, round: int, /) -> tuple[PartialSum, ...]:  # noqa: A002
+        """A chain along the walk; the walks that take a step have all steps before it in common."""
+        return chain(self.nodes(round))
 
     def last(self, node: Node, /) -> int:
         """Farthest round of the interval of rounds whose walk takes the node's step."""

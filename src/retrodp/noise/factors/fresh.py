@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from retrodp import _check
-from retrodp.noise.factors.contract import Profile, WeightedNode
+from retrodp.noise.factors.contract import PartialSum, Profile, WeightedNode, chain
 from retrodp.noise.key import Node
 
 
@@ -45,6 +45,10 @@ class FreshFactor:
         """The round's own node."""
         _check.round_within(round_, self.horizon)
         return (((round_,), 1),)
+
+    def sums(self, round_: int) -> tuple[PartialSum, ...]:
+        """The node alone."""
+        return chain(self.nodes(round_))
 
     def last(self, node: Node) -> int:
         """A node serves one round."""

@@ -30,7 +30,9 @@ from retrodp._check import round_within, whole
 from retrodp.errors import PlanError
 from retrodp.noise.factors.contract import (
     LONGEST_HORIZON,
+    PINNED,
     IntArray,
+    PartialSum,
     Profile,
     WeightedNode,
     check_horizon,
@@ -116,6 +118,31 @@ class HaarFactor:
             weight = min(inside, size - inside) << level
             found.append(((level, position >> self.height - level), weight))
         return tuple(found)
+
+    def sums(self, round: int, /) -> tuple[PartialSum, ...]:  # noqa: A002
+        """The noise in the middle of each cell, largest cell first, down to the position itself.
+
+        All coarser hats are straight lines on a cell, so in its middle they amount to the mean of
+        the noise at its two ends, which are middles of larger cells or pinned. The middle of a
+        cell of level l is a multiple of `2**(height - 1 - l)` over the denominator: even if a cell
+        ends in it.
+        """
+        round_within(round, self.horizon)
+        position = self.positions[round - 1]
+        below = (position & -position).bit_length() - 1
+        found: list[PartialSum] = []
+        for level in range(self.height - below):
+            index = position >> self.height - level
+            ends = index << self.height - level, index + 1 << self.height - level
+            bases = self._level_of_middle(ends[0]), self._level_of_middle(ends[1])
+            found.append(PartialSum((level, index), self.denominator // 2, bases))
+        return tuple(found)
+
+    def _level_of_middle(self, position: int) -> int:
+        """Level of the cell that has the position in its middle; `PINNED` at either end."""
+        if position in {0, self.denominator}:
+            return PINNED
+        return self.height - (position & -position).bit_length()
 
     def last(self, node: Node, /) -> int:
         """Round of the last position strictly inside the node's cell."""

@@ -1,0 +1,224 @@
+"""Scores that tell two worlds apart: what an adversary who knows everything but one life would use.
+
+Promise: a score is fixed by the declared structure of the noise, or learned from the training half
+alone; the half that is counted has no part in it. Higher scores speak for world 0, if for either.
+
+- *declared*: the likelihood ratio of the declared noise. For Gaussian noise it is linear, least
+  squares under the covariance of the factor; for Laplace noise the nodes are told from the
+  released rounds and their ratios added.
+- *learned line* and *learned curve*: linear and quadratic discriminants of the training half. A
+  direction in which the noise does not reach (two rounds that share a node they should not, two
+  releases that share their labels) has no variance, and the score becomes exact.
+- *equal*: two published numbers differ by one fixed amount.
+- *low bits*: the finest binary digit of a published number, beside its size.
+- *present*: how many of the bins in question are published at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp.audit.structure import Structure
+
+Floats = NDArray[np.float64]
+Score = Callable[["Seen"], Floats]
+
+RIDGE = 1e-10  # of the mean variance
+MOST_PAIRS = 400  # of columns compared for equality
+SIZES = 8  # bands of magnitude beside which low bits are read
+BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is published about one unit, in independent runs of one world.
+
+    Attributes:
+        values: Less what is known for certain, shape ``(runs, columns)``; a bin that is absent
+            has the least value it could have.
+        present: Whether there is a value, same shape; None if there always is.
+    """
+
+    values: Floats
+    present: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def half(self, which: int) -> Seen:
+        """The even (0) or odd (1) runs."""
+        part = slice(which, None, 2)
+        return Seen(self.values[part], None if self.present is None else self.present[part])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """One component of the declared noise, at some of the columns.
+
+    Attributes:
+        structure: Of its factor.
+        law: "gaussian" or "laplace".
+        scale: Variance, or b.
+        columns: Of the seen values, one a round.
+        change: World 0 less world 1 there.
+    """
+
+    structure: Structure
+    law: str
+    scale: float
+    columns: slice
+    change: Floats
+
+
+def declared_score(parts: Sequence[Declared], *, rounding: float) -> Score:
+    """Sum of the likelihood ratios of independent components."""
+
+    def score(seen: Seen) -> Floats:
+        total = np.zeros(len(seen))
+        for part in parts:
+            values = seen.values[:, part.columns]
+            weights = part.structure.weights
+            if part.law == "gaussian" or not part.structure.square:
+                variance = part.scale if part.law == "gaussian" else 2 * part.scale**2
+                covariance = weights @ weights.T * variance
+                covariance += np.eye(len(weights)) * rounding
+                total += values @ np.linalg.solve(covariance, part.change)
+            else:
+                shift = part.structure.shift(part.change)
+                moved = np.flatnonzero(np.abs(shift) > 1e-9)
+                nodes = values @ part.structure.inverse[moved].T
+                gains = np.abs(nodes) - np.abs(nodes - shift[moved])
+                total += gains.sum(axis=1) / part.scale
+        return np.round(total, 9)  # equal ratios are one event, however they were added up
+
+    return score
+
+
+def learned_line(zero: Seen, one: Seen) -> Score:
+    """Fisher's discriminant of the training half."""
+    covariance = _covariance(one.values) + _covariance(zero.values)
+    means = zero.values.mean(axis=0) - one.values.mean(axis=0)
+    direction = _solve(covariance, means)
+    return lambda seen: seen.values @ direction
+
+
+def learned_curve(zero: Seen, one: Seen) -> Score:
+    """Ratio of two Gaussians fitted to the training half."""
+    centres = zero.values.mean(axis=0), one.values.mean(axis=0)
+    inverses = [
+        _solve(_covariance(half.values), np.eye(half.values.shape[1])) for half in (zero, one)
+    ]
+
+    def score(seen: Seen) -> Floats:
+        distances = []
+        for centre, inverse in zip(centres, inverses, strict=True):
+            off = seen.values - centre
+            distances.append(np.einsum("ij,jk,ik->i", off, inverse, off))
+        result: Floats = distances[1] - distances[0]
+        return result
+
+    return score
+
+
+def equal_columns(zero: Seen, one: Seen) -> Score:
+    """The pair of columns whose commonest difference tells most."""
+    columns = zero.values.shape[1]
+    best = (-1.0, 0, 0, 0.0)
+    for left, right in list(combinations(range(columns), 2))[:MOST_PAIRS]:
+        gaps = [half.values[:, left] - half.values[:, right] for half in (zero, one)]
+        for gap in gaps:
+            values, counts = np.unique(gap[: len(gap) // 4 + 1], return_counts=True)
+            common = float(values[np.argmax(counts)])
+            rates = [np.mean(np.abs(other - common) < 1e-9) for other in gaps]
+            told = float(abs(rates[0] - rates[1]))
+            if told > best[0]:
+                best = (told, left, right, common)
+    _, left, right, common = best
+
+    def score(seen: Seen) -> Floats:
+        same = np.abs(seen.values[:, left] - seen.values[:, right] - common) < 1e-9
+        return same.astype(np.float64)
+
+    return score
+
+
+def low_bits(zero: Seen, one: Seen, raw: Floats) -> Score:
+    """Learned ratio of (finest binary digit, size) of the column that tells most.
+
+    Args:
+        zero: Training half of world 0.
+        one: Training half of world 1.
+        raw: What to add to the seen values to have the published ones, shape ``(columns,)``.
+    """
+    best: tuple[float, int, Floats, Floats] | None = None
+    for column in range(zero.values.shape[1]):
+        numbers = [half.values[:, column] + raw[column] for half in (zero, one)]
+        edges = np.quantile(np.concatenate(numbers), np.linspace(0, 1, SIZES + 1)[1:-1])
+        tables = [
+            np.bincount(_cells(some, edges), minlength=BITS * SIZES) + 0.5 for some in numbers
+        ]
+        shares = [table / table.sum() for table in tables]
+        told = float(np.abs(shares[0] - shares[1]).sum())
+        if best is None or told > best[0]:
+            best = (told, column, edges, np.log(shares[0] / shares[1]))
+    assert best is not None
+    _, chosen, edges, ratio = best
+    return lambda seen: ratio[_cells(seen.values[:, chosen] + raw[chosen], edges)]
+
+
+def _cells(numbers: Floats, edges: Floats) -> NDArray[np.intp]:
+    """Finest binary digit and band of size, as one index."""
+    mantissa, exponent = np.frexp(numbers)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.log2(np.maximum(whole & -whole, 1).astype(np.float64)).astype(np.int64)
+    finest = np.clip(lowest + exponent - 53 + 56, 0, BITS - 1)
+    return np.asarray(finest * SIZES + np.searchsorted(edges, numbers), dtype=np.intp)
+
+
+def how_many_present(seen: Seen) -> Floats:
+    """Number of columns that are published."""
+    assert seen.present is not None
+    return seen.present.sum(axis=1).astype(np.float64)
+
+
+def scores(
+    zero: Seen, one: Seen, parts: Sequence[Declared], *, raw: Floats, rounding: float
+) -> dict[str, Score]:
+    """All scores, trained on these halves.
+
+    Args:
+        zero: Training half of world 0.
+        one: Training half of world 1.
+        parts: Declared noise; empty where it is not known.
+        raw: See `low_bits`.
+        rounding: Variance that rounding adds to the declared noise.
+    """
+    found: dict[str, Score] = {}
+    if parts:
+        found["declared ratio"] = declared_score(parts, rounding=rounding)
+    found["learned line"] = learned_line(zero, one)
+    found["learned curve"] = learned_curve(zero, one)
+    if zero.values.shape[1] > 1:
+        found["equal columns"] = equal_columns(zero, one)
+    found["low bits"] = low_bits(zero, one, raw)
+    if zero.present is not None:
+        found["present"] = how_many_present
+    return found
+
+
+def _covariance(values: Floats) -> Floats:
+    off = values - values.mean(axis=0)
+    result: Floats = off.T @ off / len(values)
+    return result
+
+
+def _solve(covariance: Floats, right: Floats) -> Floats:
+    size = float(np.trace(covariance)) / len(covariance)
+    ridge = np.eye(len(covariance)) * (RIDGE * size or 1.0)
+    result: Floats = np.linalg.solve(covariance + ridge, right)
+    return result

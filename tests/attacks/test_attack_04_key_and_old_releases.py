@@ -1,0 +1,68 @@
+"""Attack 4: whoever holds the key and the publications subtracts the noise of the past."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retrodp.engine.verify import openable_rounds, verify
+from retrodp.errors import KeyDestroyedError
+from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.calibrate import choose_factor
+from retrodp.noise.key import KeyTree
+from tests.support.plans import counting
+from tests.support.rows import add, ingest
+from tests.support.stores import ROOT, new_store, published
+
+
+def opened(path: Path, tree: KeyTree, mechanism: object) -> dict[int, int]:
+    """Exact counts of past rounds that a key opens."""
+    found: dict[int, int] = {}
+    for round_, answers in published(path).items():
+        try:
+            noise = mechanism.release(round_, {}, tree)  # type: ignore[attr-defined]
+        except KeyDestroyedError:
+            continue
+        found[round_] = Answer.from_bytes(answers["lines"]).values[0] - noise.values[0]  # type: ignore[operator]
+    return found
+
+
+def test_a_key_opens_the_current_round_and_few_before(ram: Path) -> None:
+    plan = counting(horizon=30)
+    with new_store(ram / "store", plan) as store:
+        ingest(store, [add(f"id{number}", number) for number in range(1, 31)])
+        store.close_through(20)
+        exact = opened(ram / "store", store.key.tree, store.releases[0].mechanism)
+        admitted = openable_rounds(store)["lines"]
+        assert verify(store).document["key"]["past_rounds_still_open"] == {"lines": admitted}
+    assert exact.pop(20) == 20  # the current round stays open so that it can be verified
+    assert len(exact) == admitted <= 3
+
+
+@pytest.mark.parametrize(("factor", "most"), [("haar", 3), ("delannoy", 1)])
+def test_at_round_300_of_365_hardly_any_past_round_is_open(factor: str, most: int) -> None:
+    made = choose_factor(factor, horizon=365, law="gaussian")
+    still = [
+        round_
+        for round_ in range(1, 300)
+        if all(made.last(node) >= 300 for node, _ in made.nodes(round_))
+    ]
+    assert len(still) <= most
+
+
+def test_after_the_last_round_and_a_forget_nothing_can_be_opened(ram: Path) -> None:
+    with new_store(ram / "store", counting()) as store:
+        ingest(store, [add("a", 1)])
+        store.close_through(6)
+        store.forget(["a"])
+        assert opened(ram / "store", store.key.tree, store.releases[0].mechanism) == {}
+
+
+def test_twin_a_fixed_root_opens_every_round_for_ever(ram: Path) -> None:
+    with new_store(ram / "store", counting()) as store:
+        ingest(store, [add(f"id{number}", number) for number in range(1, 7)])
+        store.close_through(6)
+        kept = KeyTree.from_root(ROOT, b"test-fixed", 6)
+        exact = opened(ram / "store", kept, store.releases[0].mechanism)
+    assert exact == {round_: round_ for round_ in range(1, 7)}
