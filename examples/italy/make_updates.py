@@ -91,13 +91,14 @@ def standing(published: dict[str, int]) -> dict[str, int]:
     """Cases that stand by day, when negative days take back the latest cases before them."""
     stack: list[tuple[str, int]] = []
     for day, number in sorted(published.items()):
-        while number < 0:
+        owed = max(-number, 0)
+        while owed:
             latest, cases = stack.pop()
-            number += cases
-            if number > 0:
-                stack.append((latest, number))
-                number = 0
-        if number:
+            taken = min(owed, cases)
+            owed -= taken
+            if cases > taken:
+                stack.append((latest, cases - taken))
+        if number > 0:
             stack.append((day, number))
     return dict(stack)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retrodp.engine.restore import examine, restore_as_is
+from retrodp.engine.restore import Place, examine, restore_as_is
 from retrodp.engine.store import Store
 from retrodp.errors import KeyDestroyedError, StoreBehindError
 from retrodp.mechanisms.counter import Counter
@@ -72,13 +72,13 @@ def test_the_key_of_a_released_round_is_destroyed_before_the_round_is_visible(ra
 def test_restore_asks_what_was_released_and_goes_on_only_if_nothing_newer_was(
     backup: Path,
 ) -> None:
-    keeper = key_of(backup)
-    assert examine(backup, keeper, last_round=2).reason == ""
-    assert "round 3 was released" in examine(backup, keeper, last_round=3).reason
-    assert "nobody knows" in examine(backup, keeper, last_round=None).reason
+    place = Place(backup, key_of(backup))
+    assert examine(place, last_round=2).reason == ""
+    assert "round 3 was released" in examine(place, last_round=3).reason
+    assert "nobody knows" in examine(place, last_round=None).reason
     with pytest.raises(StoreBehindError):
-        restore_as_is(backup, keeper, last_round=3)
-    assert restore_as_is(backup, keeper, last_round=2).how == "as_is"
+        restore_as_is(place, last_round=3)
+    assert restore_as_is(place, last_round=2).how == "as_is"
 
 
 def test_two_stores_of_one_root_share_no_noise(ram: Path) -> None:

@@ -20,9 +20,9 @@ TIED = [
 ]
 
 
-def bytes_of(rows: Sequence[Row], *, one_by_one: bool, kind: str = "ids") -> object:
+def bytes_of(rows: Sequence[Row], *, one_by_one: bool) -> object:
     with memory_directory() as directory:
-        with new_store(directory / "store", plan(kind)) as store:  # type: ignore[arg-type]
+        with new_store(directory / "store", plan()) as store:
             for batch in [[row] for row in rows] if one_by_one else [rows]:
                 ingest(store, batch)
             store.close_through(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from tests.support.rows import Row, add
 from tests.support.stores import new_store
 
 
-def rows_of(count: int, who: str | None) -> list[dict[str, object]]:
+def rows_of(count: int, who: str | None) -> list[dict[str, Any]]:
     made: list[Row] = [add(f"id{number}", 1, product=f"p{number}") for number in range(count)]
     return [replace(row).cells(ids=True) | {"who": who} for row in made]
 

@@ -14,7 +14,7 @@ from retrodp.plan import kinds, schema
 from retrodp.plan.column_tables import RESERVED
 from retrodp.plan.expression import Expression
 from retrodp.plan.plan import Plan
-from tests.docs.pages import DOCS, blocks, read, section
+from tests.docs.pages import DOCS, blocks, prose, section
 
 PAGE = DOCS / "plan.md"
 TABLES: dict[str, list[type[msgspec.Struct]]] = {
@@ -75,7 +75,7 @@ def test_every_choice_of_a_key_is_on_the_page() -> None:
         for choice in choices_of(field.type)
     }
     assert "person_round" in choices
-    assert choices - quoted(read(PAGE)) == set()
+    assert choices - quoted(prose(PAGE)) == set()
 
 
 def test_the_reserved_fields_are_on_the_page() -> None:

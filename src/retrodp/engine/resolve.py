@@ -150,12 +150,17 @@ def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
         law=LAWS[plan.privacy.model],
         window=release.window,
     )
+    protection = protection_of(plan)
     parts = tuple(
         _Part(
             label=f"{release.name}/{component.name}" if component.name else release.name,
             factor=factor,
             component=component,
-            split=protection_of(plan).worst_split(release.by),
+            split=tuple(
+                records
+                for columns in component.partitions
+                for records in protection.worst_split(columns)
+            ),
             share=share * component.share,
             # Several parts share the allowed miss of the release's interval.
             level=1 - (1 - release.level) / len(components),

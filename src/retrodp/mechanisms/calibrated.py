@@ -50,8 +50,8 @@ class CalibratedNoise:
         release: Name of the release; part of every noise label.
         process: Noise by round and coordinate, in steps.
         step: Size of a step in units of the statistic.
-        amount: Most that one record adds to the one coordinate it touches, in steps.
-        split: Records of one unit on each coordinate, in the worst case.
+        amount: Most that one record adds to a coordinate, in steps.
+        split: Records of one unit on each coordinate that it touches, in the worst case.
         level: Coverage of the intervals.
         stddev: Standard deviation by round, in units of the statistic, six digits.
         half: Half width of the interval of a round alone, in steps, by round.

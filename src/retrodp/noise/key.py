@@ -25,6 +25,7 @@ from retrodp.errors import (
 
 KEY_BYTES = 32
 STORE_ID_BYTES = 16
+_SIDES = (b"retrodp ggm left", b"retrodp ggm righ")
 
 Node = tuple[int | str, ...]
 Part = int | str | bytes | tuple["Part", ...]
@@ -102,8 +103,14 @@ class CoverNode:
 
     def child(self, side: int) -> CoverNode:
         """The left (0) or right (1) half; the parent cannot be derived from both."""
-        use = b"retrodp ggm righ" if side else b"retrodp ggm left"
-        return CoverNode(self.depth + 1, 2 * self.index + side, _derive(self.key, use))
+        return CoverNode(self.depth + 1, 2 * self.index + side, self.descendant_key(side, 1))
+
+    def descendant_key(self, path: int, steps: int) -> bytes:
+        """Key of the node `steps` below; the bits of `path`, high to low, are the sides taken."""
+        key = self.key
+        for step in reversed(range(steps)):
+            key = _derive(key, _SIDES[path >> step & 1])
+        return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +185,7 @@ class KeyTree:
             for node in self.cover:
                 below = height - node.depth
                 if leaf >> below == node.index:
-                    for bit in reversed(range(below)):
-                        node = node.child(leaf >> bit & 1)  # noqa: PLW2901
-                    return node.key
+                    return node.descendant_key(leaf & (1 << below) - 1, below)
         raise KeyDestroyedError(
             f"The key of round {round!r} cannot be derived.",
             expected=self._derivable(),

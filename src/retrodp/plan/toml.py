@@ -17,18 +17,19 @@ def toml_text(tables: Mapping[str, Any]) -> str:
     blocks = []
     for name, table in tables.items():
         if name == "release" and isinstance(table, Mapping):
-            blocks += [_block(f"release.{_key(own)}", each) for own, each in table.items()]
+            blocks += [_block(f"release.{toml_key(own)}", each) for own, each in table.items()]
         else:
-            blocks.append(_block(_key(name), table))
+            blocks.append(_block(toml_key(name), table))
     return "\n".join(blocks)
 
 
 def _block(header: str, table: Any) -> str:
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]
     return "\n".join([f"[{header}]", *lines, ""])
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A key, in quotes where it needs them."""
     return name if _BARE.fullmatch(name) else _text(name)
 
 
@@ -36,7 +37,8 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value; whatever TOML has no form for becomes text."""
     match value:
         case bool():
             text = "true" if value else "false"
@@ -45,10 +47,10 @@ def _value(value: Any) -> str:
         case dt.date():
             text = value.isoformat()
         case Mapping():
-            pairs = (f"{_key(own)} = {_value(value[own])}" for own in value)
+            pairs = (f"{toml_key(own)} = {toml_value(value[own])}" for own in value)
             text = f"{{ {', '.join(pairs)} }}"
         case list():
-            text = f"[{', '.join(map(_value, value))}]"
+            text = f"[{', '.join(map(toml_value, value))}]"
         case _:
             text = _text(str(value))
     return text

@@ -16,19 +16,23 @@ Totals = Mapping[bytes, int]
 
 
 class Component(NamedTuple):
-    """Coordinates of a statistic that share a unit; a record touches at most one of each.
+    """Coordinates of a statistic that share a unit, a noise law and a part of the budget.
 
     Attributes:
         name: Distinguishes the components of one statistic; "" for a single one.
-        amount: Most that one record adds to its coordinate, in steps, absolutely.
+        amount: Most that one record adds to a coordinate, in steps, absolutely.
         step: Size of a step, in units of the component.
         share: Part of the release's budget; the shares of a statistic add up to 1.
+        partitions: One entry for each coordinate that a record touches: the columns whose equal
+            values make that coordinate. A count has one entry without columns, a histogram one
+            with its columns, a tree one without columns for each level.
     """
 
     name: str
     amount: int
     step: Fraction
     share: Fraction
+    partitions: tuple[tuple[str, ...], ...] = ((),)
 
 
 class Statistic(Protocol):

@@ -33,7 +33,7 @@ class Count:
     @property
     def components(self) -> tuple[Component, ...]:
         """One record counts once."""
-        return (Component("", 1, Fraction(1), Fraction(1)),)
+        return (Component("", 1, Fraction(1), Fraction(1), (names_of(self.by),)),)
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Records per coordinate; a coordinate is a label, or empty without `by`."""
@@ -61,7 +61,8 @@ class Sum:
     def components(self) -> tuple[Component, ...]:
         """One record adds at most the bound farther from zero."""
         step, (least, greatest) = self.of.grid
-        return (Component("", max(abs(least), abs(greatest)), step, Fraction(1)),)
+        amount = max(abs(least), abs(greatest))
+        return (Component("", amount, step, Fraction(1), (names_of(self.by),)),)
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Sum in steps per coordinate; a coordinate is a label, or empty without `by`."""
@@ -74,10 +75,14 @@ class Sum:
         return summed(self.by, batch, weights)
 
 
+def names_of(by: BinLabels | None) -> tuple[str, ...]:
+    """Columns that make the bins; none for a single number."""
+    return () if by is None else tuple(column.name for column in by.columns)
+
+
 def columns_of(by: BinLabels | None, where: Expression | None) -> tuple[str, ...]:
     """Columns that bins and condition read."""
-    names = () if by is None else tuple(column.name for column in by.columns)
-    return tuple(dict.fromkeys((*names, *(() if where is None else where.columns))))
+    return tuple(dict.fromkeys((*names_of(by), *(() if where is None else where.columns))))
 
 
 def kept_counts(where: Expression | None, batch: Batch) -> list[int]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from retrodp.plan.columns import Column
 from retrodp.plan.expression import Expression
 from retrodp.statistics.contract import Component
-from retrodp.statistics.counts import columns_of, kept_counts, summed
+from retrodp.statistics.counts import columns_of, kept_counts, names_of, summed
 from retrodp.statistics.label import BinLabels
 from retrodp.stream.batch import Batch
 
@@ -43,8 +43,11 @@ class CentredMean:
         """The sum moves by at most half the range, the count by one; equal shares."""
         step, (least, greatest) = self.of.grid
         amount = max(greatest - self.centre, self.centre - least)
-        half = Fraction(1, 2)
-        return Component(SUM, amount, step, half), Component(COUNT, 1, Fraction(1), half)
+        half, partitions = Fraction(1, 2), (names_of(self.by),)
+        return (
+            Component(SUM, amount, step, half, partitions),
+            Component(COUNT, 1, Fraction(1), half, partitions),
+        )
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Both components; a coordinate is the component's name, a line feed, and the label."""

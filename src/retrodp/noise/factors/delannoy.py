@@ -16,7 +16,6 @@ their noise would cancel. The direction of travel is a weight only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -198,8 +197,10 @@ def _reaches(w: int, z: int) -> Table:
     return tuple(tuple(row) for row in rows)
 
 
-def _walk(offset: int, w: int, z: int) -> Iterator[_Step]:
+@lru_cache(maxsize=4096)
+def _walk(offset: int, w: int, z: int) -> tuple[_Step, ...]:
     """Steps from the end of a side to the round at `offset`, which is at most r(w, z)."""
+    steps: list[_Step] = []
     table = _reaches(w, z)
     anchor, direction = 0, 1
     while offset > 0:
@@ -208,9 +209,8 @@ def _walk(offset: int, w: int, z: int) -> Iterator[_Step]:
             length = near + 1 + table[z - 1][w - 1]
             landing = anchor + direction * length
             users = anchor + direction * (near + 1), anchor + direction * table[z][w]
-            yield _Step(
-                z, min(anchor, landing), max(anchor, landing), direction, min(users), max(users)
-            )
+            ends = min(anchor, landing), max(anchor, landing)
+            steps.append(_Step(z, *ends, direction, min(users), max(users)))
             anchor = landing
             offset -= length
             w -= 1
@@ -218,6 +218,7 @@ def _walk(offset: int, w: int, z: int) -> Iterator[_Step]:
                 continue
             offset, direction = -offset, -direction  # it overshot: the finer levels go back
         z -= 1
+    return tuple(steps)
 
 
 def _lengths(rounds: int, w: int, z: int) -> IntArray:

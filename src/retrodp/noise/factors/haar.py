@@ -130,19 +130,16 @@ class HaarFactor:
         round_within(round, self.horizon)
         position = self.positions[round - 1]
         below = (position & -position).bit_length() - 1
+        half, low, high = self.denominator // 2, PINNED, PINNED
         found: list[PartialSum] = []
         for level in range(self.height - below):
             index = position >> self.height - level
-            ends = index << self.height - level, index + 1 << self.height - level
-            bases = self._level_of_middle(ends[0]), self._level_of_middle(ends[1])
-            found.append(PartialSum((level, index), self.denominator // 2, bases))
+            found.append(PartialSum((level, index), half, (low, high)))
+            if position >> self.height - level - 1 & 1:  # beyond the middle, or in it
+                low = level
+            else:
+                high = level
         return tuple(found)
-
-    def _level_of_middle(self, position: int) -> int:
-        """Level of the cell that has the position in its middle; `PINNED` at either end."""
-        if position in {0, self.denominator}:
-            return PINNED
-        return self.height - (position & -position).bit_length()
 
     def last(self, node: Node, /) -> int:
         """Round of the last position strictly inside the node's cell."""
