@@ -32,6 +32,7 @@ LAYERS = (
     "store",
     "engine",
     "views",
+    "audit",
     "demo",
     "cli",
 )

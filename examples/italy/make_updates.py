@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 START = date(2020, 2, 25)
 DAYS = 977
-MISTAKE = 3_000  # a fall of one province in one day that no correction of cases explains
+MISTAKE = 3_000  # no correction of single cases takes so many back at once
 PLACEHOLDERS = {
     "Fuori Regione / Provincia Autonoma": "from elsewhere",
     "In fase di definizione/aggiornamento": "not yet assigned",
@@ -197,11 +197,15 @@ def write(made: Iterable[dict[str, object]], output: Path, *, ids: bool) -> None
 
 def tell(source: list[Change], made: list[Update]) -> None:
     """What became of the table, in numbers."""
-    mistakes = [change for change in source if change.delta <= -MISTAKE]
+    net: Counter[tuple[str, Place]] = Counter()
+    for change in source:
+        net[change.at, change.place] += change.delta
     told = {
         "changes of published cells": len(source),
         "of them negative": sum(change.delta < 0 for change in source),
-        f"of them falls by {MISTAKE:,} and more (mistakes, kept)": len(mistakes),
+        f"falls of a place by {MISTAKE:,} or more at once (kept)": sum(
+            cases <= -MISTAKE for cases in net.values()
+        ),
         "rows of updates": len(made),
         "rows that change an earlier day": sum(update.at[:10] != update.day for update in made),
         "cases added": sum(max(update.cases, 0) for update in made),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from retrodp.engine.restore import Place, examine, restore_as_is
+from retrodp.engine.backup import Place
+from retrodp.engine.restore import examine, restore_as_is
 from retrodp.engine.store import Store
 from retrodp.errors import KeyDestroyedError, StoreBehindError
 from retrodp.mechanisms.counter import Counter

@@ -9,7 +9,7 @@ import pytest
 
 from retrodp.engine import creation
 from retrodp.engine.store import Store, open_or_create
-from retrodp.errors import KeyMismatchError, RetrodpError, UsageError
+from retrodp.errors import KeyMismatchError, RetrodpError, StoreCorruptError, UsageError
 from retrodp.store import erase
 from retrodp.store.keyfile import PlainKeyFile
 from retrodp.store.ledger import Ledger
@@ -87,6 +87,23 @@ def test_a_store_that_lost_its_resolved_plan_is_not_taken_for_an_interrupted_cre
     before = fingerprints(path)
     with pytest.raises(UsageError):
         open_or_create(path, counting())
+    assert fingerprints(path) == before
+
+
+def test_a_forgotten_marker_goes_when_the_store_opens_and_never_costs_a_running_store(
+    ram: Path,
+) -> None:
+    path = ram / "store"
+    with Store.create(path, counting()) as store:
+        (path / creation.MARKER).touch()
+        store.close_round()
+    with Store.open(path):
+        assert not (path / creation.MARKER).exists()
+    (path / creation.MARKER).touch()
+    (path / "plan.resolved.json").unlink()
+    before = fingerprints(path)
+    with pytest.raises(StoreCorruptError):
+        Store.create(path, counting())
     assert fingerprints(path) == before
 
 

@@ -30,6 +30,7 @@ Score = Callable[["Seen"], Floats]
 
 RIDGE = 1e-10  # of the mean variance
 MOST_PAIRS = 400  # of columns compared for equality
+FEW, MANY = 500, 8000  # training runs that simple scores learn from
 SIZES = 8  # bands of magnitude beside which low bits are read
 BITS = 64
 
@@ -118,7 +119,7 @@ def learned_curve(zero: Seen, one: Seen) -> Score:
         distances = []
         for centre, inverse in zip(centres, inverses, strict=True):
             off = seen.values - centre
-            distances.append(np.einsum("ij,jk,ik->i", off, inverse, off))
+            distances.append(((off @ inverse) * off).sum(axis=1))
         result: Floats = distances[1] - distances[0]
         return result
 
@@ -128,11 +129,12 @@ def learned_curve(zero: Seen, one: Seen) -> Score:
 def equal_columns(zero: Seen, one: Seen) -> Score:
     """The pair of columns whose commonest difference tells most."""
     columns = zero.values.shape[1]
+    few = [half.values[:FEW] for half in (zero, one)]  # an exact equality shows at once
     best = (-1.0, 0, 0, 0.0)
     for left, right in list(combinations(range(columns), 2))[:MOST_PAIRS]:
-        gaps = [half.values[:, left] - half.values[:, right] for half in (zero, one)]
+        gaps = [half[:, left] - half[:, right] for half in few]
         for gap in gaps:
-            values, counts = np.unique(gap[: len(gap) // 4 + 1], return_counts=True)
+            values, counts = np.unique(gap, return_counts=True)
             common = float(values[np.argmax(counts)])
             rates = [np.mean(np.abs(other - common) < 1e-9) for other in gaps]
             told = float(abs(rates[0] - rates[1]))
@@ -157,7 +159,7 @@ def low_bits(zero: Seen, one: Seen, raw: Floats) -> Score:
     """
     best: tuple[float, int, Floats, Floats] | None = None
     for column in range(zero.values.shape[1]):
-        numbers = [half.values[:, column] + raw[column] for half in (zero, one)]
+        numbers = [half.values[:MANY, column] + raw[column] for half in (zero, one)]
         edges = np.quantile(np.concatenate(numbers), np.linspace(0, 1, SIZES + 1)[1:-1])
         tables = [
             np.bincount(_cells(some, edges), minlength=BITS * SIZES) + 0.5 for some in numbers

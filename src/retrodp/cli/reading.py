@@ -66,15 +66,16 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
     now = now_micros()
     with Store.open(store, key=keeper_of(store, key)) as opened:
         clock, done = opened.clock, opened.round
-        over = done >= opened.horizon
+        over = opened.over
         document: dict[str, Any] = {
             "format": FORMAT,
             "store": opened.store_id,
             "round": done,
             "horizon": opened.horizon,
+            "retired": opened.retired,
             "last_close": clock.text_of(clock.boundaries[done]) if done else None,
             "next_close": None if over else clock.text_of(clock.boundaries[done + 1]),
-            "rounds_due": max(0, min(clock.last_ended(now), opened.horizon) - done),
+            "rounds_due": 0 if over else max(0, clock.last_ended(now) - done),
             "waiting": opened.ledger.waiting_count(),
             "waiting_rounds": {
                 str(round_): number
@@ -82,13 +83,16 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
             },
             "forgets_waiting": len(opened.ledger.forgets()),
             "survivors": opened.ledger.survivor_count(),
+            "budget": opened.epoch.statement(opened.plan),
         }
     if as_json:
         print_json(document)
         return
     out = console()
     out.print(f"Round {done:,} of {document['horizon']:,} is closed.")
-    if over:
+    if document["retired"]:
+        out.print("The store was retired: its key is destroyed, its releases stay.")
+    elif over:
         out.print("The horizon is over; a new store needs a plan and a budget of its own.")
     else:
         out.print(f"Round {done + 1:,} is open and ends {document['next_close']}.")
@@ -97,6 +101,12 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
         f"updates and {document['forgets_waiting']:,} forget requests wait; "
         f"{document['survivors']:,} records survive."
     )
+    if document["budget"]["earlier_stores"]:
+        total = document["budget"]["total"]
+        out.print(
+            f"With the {len(document['budget']['earlier_stores'])} stores before it, it spends "
+            f"epsilon {total['epsilon']:g}, delta {total['delta']:.3g}: budgets add up."
+        )
 
 
 @app.command()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -23,12 +24,12 @@ from retrodp.cli.app import (
 )
 from retrodp.cli.progress import closing_rounds
 from retrodp.engine.forget import read_forgotten
-from retrodp.engine.ingest import IngestReport, ingest_sources
-from retrodp.engine.store import Store, open_or_create
+from retrodp.engine.ingest import IngestReport, check_sources, ingest_sources
+from retrodp.engine.store import Store, is_store, open_or_create
 from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
 from retrodp.stream.rejected import write_rejected
-from retrodp.stream.sources import Format
+from retrodp.stream.sources import STANDARD_INPUT, Format
 
 FilesArgument = Annotated[
     list[str], typer.Argument(help="CSV, JSON Lines, Parquet or Arrow files; globs; - for stdin.")
@@ -60,9 +61,14 @@ def run(
     as_json: JsonOption = False,
 ) -> int:
     """Take in all files, then close every round that is over. The same again changes nothing."""
-    with open_or_create(store, Plan.load(plan), key=keeper_of(store, key)) as opened:
-        report = _take(opened, files, format_=format_, dry_run=False, quiet=as_json)
-        closed = _close(opened, through, quiet=as_json)
+    read, stdin = Plan.load(plan), _Stdin()
+    if not is_store(store):
+        # A store keeps its plan for ever, so a plan that does not fit the files makes none.
+        check_sources(read, files, stdin=stdin.opened(files), format_=known_format(format_))
+    with open_or_create(store, read, key=keeper_of(store, key)) as opened:
+        last = _last(opened, through)
+        report = _take(opened, files, stdin, format_=format_, dry_run=False, quiet=as_json)
+        closed = _close(opened, last, quiet=as_json)
         document = {"ingested": report.to_json(), **_closed(opened, closed)}
         code = _list_refused(opened, report, rejected)
     _tell(document, report=report, as_json=as_json)
@@ -81,7 +87,7 @@ def ingest(
 ) -> int:
     """Take in updates; they wait until their round closes."""
     with Store.open(store, key=keeper_of(store, key)) as opened:
-        report = _take(opened, files, format_=format_, dry_run=dry_run, quiet=as_json)
+        report = _take(opened, files, _Stdin(), format_=format_, dry_run=dry_run, quiet=as_json)
         code = _list_refused(opened, report, rejected)
         document = {"ingested": report.to_json(), "dry_run": dry_run}
     _tell(document, report=report, as_json=as_json)
@@ -97,7 +103,7 @@ def close(
 ) -> None:
     """Close every round that is over and publish it; empty rounds publish too."""
     with Store.open(store, key=keeper_of(store, key)) as opened:
-        closed = _close(opened, through, quiet=as_json)
+        closed = _close(opened, _last(opened, through), quiet=as_json)
         document = _closed(opened, closed)
     _tell(document, report=None, as_json=as_json)
 
@@ -125,9 +131,12 @@ def forget(
             raise UsageError(f"{file}: a request names an id or a person, not a value.")
         (wanted_ids if request.kind == "id" else wanted_persons).append(request.value)
     with Store.open(store, key=keeper_of(store, key)) as opened:
+        closing = close_now and not opened.over
+        if closing:  # a refusal afterwards would keep the receipts from the requesters
+            opened.require_closable(opened.round + 1, now=now_micros())
         receipts = opened.forget(wanted_ids, persons=wanted_persons)
-        if close_now and opened.round < opened.horizon:
-            opened.close_through(opened.round + 1, now=now_micros())
+        if closing:
+            opened.close_round()
         document = {"receipts": [receipt.to_json() for receipt in receipts]}
     if as_json:
         print_json({"format": FORMAT, **document})
@@ -138,25 +147,50 @@ def forget(
         out.print(f"  {receipt['what_it_means']}", markup=False)
         out.print(f"  receipt: salt {receipt['salt']}", markup=False, soft_wrap=True)
         out.print(f"           hash {receipt['hash']}", markup=False, soft_wrap=True)
-    if not close_now:
+    if not all(receipt["erased"] for receipt in document["receipts"]) and not close_now:
         out.print("The bytes are erased when the round closes (`retrodp close`, or --close here).")
 
 
+class _Stdin:
+    """Standard input, read once however often it is looked at."""
+
+    def __init__(self) -> None:
+        self._content: bytes | None = None
+
+    def opened(self, files: list[str]) -> BinaryIO:
+        """Its content from the beginning, if the files name it."""
+        if STANDARD_INPUT not in files:
+            return io.BytesIO()
+        if self._content is None:
+            self._content = sys.stdin.buffer.read()
+        return io.BytesIO(self._content)
+
+
 def _take(
-    store: Store, files: list[str], *, format_: str | None, dry_run: bool, quiet: bool
+    store: Store,
+    files: list[str],
+    stdin: _Stdin,
+    *,
+    format_: str | None,
+    dry_run: bool,
+    quiet: bool,
 ) -> IngestReport:
     def reading(source: str) -> None:
         if not quiet:
             notes().print(f"Reading {source}", markup=False, soft_wrap=True)
 
-    return ingest_sources(
+    report = ingest_sources(
         store,
         files,
-        stdin=sys.stdin.buffer,
+        stdin=stdin.opened(files),
         format_=known_format(format_),
         dry_run=dry_run,
         on_source=reading,
     )
+    if report.extra and not quiet:
+        names = ", ".join(report.extra)
+        notes().print(f"Columns not in the plan, ignored: {names}", markup=False, soft_wrap=True)
+    return report
 
 
 def known_format(text: str | None) -> Format | None:
@@ -168,11 +202,17 @@ def known_format(text: str | None) -> Format | None:
             raise UsageError(f"There is no format {text!r}.", expected="csv, jsonl, parquet, arrow")
 
 
-def _close(store: Store, through: str | None, *, quiet: bool) -> int:
+def _last(store: Store, through: str | None) -> int:
+    """The round that `--through` means; refused before anything is done."""
     now = now_micros()
     last = store.clock.last_ended(now) if through is None else store.clock.round_for_date(through)
+    store.require_closable(last, now=now)
+    return last
+
+
+def _close(store: Store, last: int, *, quiet: bool) -> int:
     with closing_rounds(quiet=quiet or last <= store.round) as progress:
-        return store.close_through(last, now=now, progress=progress)
+        return store.close_through(last, progress=progress)
 
 
 def _closed(store: Store, closed: int) -> dict[str, Any]:

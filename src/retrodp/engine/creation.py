@@ -75,8 +75,8 @@ def create_files(
         fresh = files.resolved.with_name(files.resolved.name + ".new")
         write_durably(fresh, resolved.to_json())
         fresh.replace(files.resolved)
-        _marker(files).unlink()
         sync_directory(directory)
+        finish_creation(files)
 
 
 def require_new(files: StoreFiles) -> None:
@@ -93,21 +93,33 @@ def require_new(files: StoreFiles) -> None:
         )
 
 
+def finish_creation(files: StoreFiles) -> None:
+    """Do the last step of a creation that was cut short before it; any other time, nothing."""
+    if files.resolved.is_file():
+        _marker(files).unlink(missing_ok=True)
+
+
 def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
     """Remove what an interrupted creation left; the key only if it is that creation's."""
     try:
         ledger = Ledger.open(files.ledger)
-        store_id = ledger.store_id
+        store_id, round_ = ledger.store_id, ledger.round
         ledger.close()
     except StoreCorruptError:
-        store_id = None  # cut short before there was a key
+        store_id, round_ = None, 0  # cut short before there was a key
     if keeper.path.is_file() and not keeper.path.stat().st_size:
         keeper.path.unlink()  # cut short between its making and its writing
     try:
         key = keeper.read()
     except KeyMissingError:
         key = None
-    if key is not None and key.store_id == store_id and key.round == 0:
+    same = key is not None and key.store_id == store_id
+    if round_ > 0 or (same and key is not None and key.round > 0):
+        raise StoreCorruptError(
+            f"{files.directory} is a running store without its plan.resolved.json.",
+            do="Restore that file from a back-up of this store.",
+        )
+    if same:
         shred(keeper.path)
     for path in files.directory.iterdir():
         if path.name.startswith((files.ledger.name, files.releases.name, files.resolved.name)):

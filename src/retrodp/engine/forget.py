@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from retrodp.errors import UsageError
 from retrodp.noise.key import encode, system_bytes
+from retrodp.plan.plan import Plan
 
 Kind = Literal["id", "person", "value"]
 KINDS: tuple[Kind, ...] = ("id", "person", "value")
@@ -109,6 +110,18 @@ def asked(ids: Iterable[str], persons: Iterable[str]) -> list[Forgotten]:
     if not requests:
         raise UsageError("Nothing to forget was named.", do="Give --id, --person or --file.")
     return requests
+
+
+def require_nameable(requests: Sequence[Forgotten], plan: Plan) -> None:
+    """Raise `UsageError` if the plan's records cannot be named by what was asked."""
+    kinds = {request.kind for request in requests}
+    if "person" in kinds and not plan.stream.person:
+        raise UsageError(
+            "The plan names no person column.",
+            do="Forget by id, or plan stream.person when a store is created.",
+        )
+    if "id" in kinds and not plan.stream.ids:
+        raise UsageError("The records of this plan have no ids.", do="Send deletions instead.")
 
 
 def read_forgotten(path: Path) -> list[Forgotten]:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from retrodp.engine.store import Ingested, Store
 from retrodp.errors import SourceError
-from retrodp.stream.intake import Tally
+from retrodp.plan.plan import Plan
+from retrodp.stream.clock import Clock
+from retrodp.stream.intake import Intake, Tally
 from retrodp.stream.rejected import RefusedRow
-from retrodp.stream.sources import STANDARD_INPUT, Format, expand, read_file, read_stream
+from retrodp.stream.sources import (
+    STANDARD_INPUT,
+    Format,
+    Layout,
+    RawBatch,
+    expand,
+    read_file,
+    read_stream,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,7 @@ class IngestReport:
         tally: Rows by what became of them.
         new: Rows that were not waiting yet.
         refused: Malformed rows, by file and line.
+        extra: Columns of the sources that the plan does not have.
     """
 
     sources: int
@@ -33,6 +44,7 @@ class IngestReport:
     tally: Tally
     new: int
     refused: tuple[RefusedRow, ...]
+    extra: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Counts only."""
@@ -49,6 +61,7 @@ class IngestReport:
             "ambiguous_times": tally.ambiguous,
             "nonexistent_times": tally.nonexistent,
             "date_only_times": tally.date_only,
+            "extra_columns": list(self.extra),
         }
 
 
@@ -67,23 +80,52 @@ def ingest_sources(
     those before it stay.
     """
     tally, new, repeated, refused = Tally(), 0, 0, list[RefusedRow]()
+    extra: dict[str, None] = {}
     paths = expand(patterns)
     for path in paths:
         if on_source is not None:
             on_source(path)
         if path == STANDARD_INPUT:
-            content = io.BytesIO(stdin.read())
-            digest = hashlib.sha256(content.getbuffer()).hexdigest()
-            batches = read_stream(content, store.layout(), format_=format_ or "csv")
+            content = stdin.read()
+            digest = hashlib.sha256(content).hexdigest()
+            batches = _batches(path, store.layout(), stdin=io.BytesIO(content), format_=format_)
         else:
             digest = _digest_of_file(path)
-            batches = read_file(path, store.layout(), format_=format_)
-        taken: Ingested = store.ingest(batches, digest=digest, dry_run=dry_run)
+            batches = _batches(path, store.layout(), stdin=stdin, format_=format_)
+        noting = _noting(batches, extra)
+        taken: Ingested = store.ingest(noting, digest=digest, dry_run=dry_run)
         repeated += taken.repeated
         tally += taken.tally
         new += taken.new
         refused += taken.refused
-    return IngestReport(len(paths), repeated, tally, new, tuple(refused))
+    return IngestReport(len(paths), repeated, tally, new, tuple(refused), tuple(extra))
+
+
+def check_sources(
+    plan: Plan, patterns: Iterable[str], *, stdin: BinaryIO, format_: Format | None = None
+) -> None:
+    """Raise `SourceError` if a source does not have the plan's columns; takes nothing.
+
+    For a plan that no store has yet: it may still be changed to fit.
+    """
+    layout = Intake(plan, Clock.of_stream(plan.stream)).layout()
+    for path in expand(patterns):
+        next(iter(_batches(path, layout, stdin=stdin, format_=format_)), None)
+
+
+def _batches(
+    path: str, layout: Layout, *, stdin: BinaryIO, format_: Format | None
+) -> Iterator[RawBatch]:
+    if path == STANDARD_INPUT:
+        return read_stream(stdin, layout, format_=format_ or "csv")
+    return read_file(path, layout, format_=format_)
+
+
+def _noting(batches: Iterable[RawBatch], extra: dict[str, None]) -> Iterator[RawBatch]:
+    """The batches; notes which columns nobody asked for."""
+    for batch in batches:
+        extra.update(dict.fromkeys(batch.extra))
+        yield batch
 
 
 def _digest_of_file(path: str) -> str:

@@ -21,7 +21,7 @@ import msgspec
 from retrodp import _check
 from retrodp.engine.close import Closing
 from retrodp.engine.compile import CompiledRelease, compile_plan
-from retrodp.engine.creation import create_files, require_new
+from retrodp.engine.creation import create_files, finish_creation, require_new
 from retrodp.engine.epochs import Epoch
 from retrodp.engine.files import (
     TEST_ID,
@@ -30,7 +30,13 @@ from retrodp.engine.files import (
     require_epoch,
     require_same_plan,
 )
-from retrodp.engine.forget import Forgotten, Receipt, asked, canonical_text
+from retrodp.engine.forget import (
+    Forgotten,
+    Receipt,
+    asked,
+    canonical_text,
+    require_nameable,
+)
 from retrodp.engine.outcomes import Ingested, Release
 from retrodp.engine.resolve import resolve
 from retrodp.engine.totals import Totals
@@ -40,7 +46,6 @@ from retrodp.errors import (
     RoundClosedError,
     StoreCorruptError,
     StoreRetiredError,
-    UsageError,
 )
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import KeyTree
@@ -77,6 +82,7 @@ class Store:
         with ExitStack() as opened:  # closed again, in reverse, if anything below raises
             self._lock = StoreLock(directory)
             opened.callback(self._lock.release)
+            finish_creation(self._files)
             self._resolved = self._files.read_resolved()
             self._epoch = self._files.read_epoch()
             self._plan = Plan.from_dict(self._resolved.plan)
@@ -99,8 +105,7 @@ class Store:
         require_epoch(self._ledger, self._epoch)
         if self.retired:
             # It may be behind its key or its releases: nothing is ever released again.
-            names = {"store_id": self._ledger.store_id, "fingerprint": self._ledger.fingerprint}
-            self._key.require(**names)
+            self._key.require(store_id=self.store_id, fingerprint=self._ledger.fingerprint)
             self._destroy_key()  # if that was interrupted, or an old copy of it came back
         else:
             require_agreement(self._ledger, self._releases, self._key, self._resolved)
@@ -290,7 +295,6 @@ class Store:
         Raises:
             SourceError: The source is refused whole; nothing of it was taken.
         """
-        self._require_running()
         free = self._plan.stream.ids or self.over  # nothing is taken that could be taken twice
         guarded = None if free or digest is None else self._keyed(digest)
         if guarded is not None and self._ledger.is_taken(guarded):
@@ -500,13 +504,7 @@ class Store:
             One receipt a request, the same whether or not anything matched.
         """
         requests = asked(ids, persons)
-        if any(request.kind == "person" for request in requests) and not self._plan.stream.person:
-            raise UsageError(
-                "The plan names no person column.",
-                do="Forget by id, or plan stream.person when a store is created.",
-            )
-        if any(request.kind == "id" for request in requests) and not self._plan.stream.ids:
-            raise UsageError("The records of this plan have no ids.", do="Send deletions instead.")
+        require_nameable(requests, self._plan)
         with self._ledger.transaction():
             for request in requests:
                 if request.kind == "id":
@@ -587,11 +585,16 @@ class Store:
             self._lock.release()
 
 
+def is_store(directory: Path) -> bool:
+    """Whether there is a store, whole or damaged, in a directory."""
+    return StoreFiles(directory).resolved.is_file()
+
+
 def open_or_create(directory: Path, plan: Plan, *, key: KeyKeeper | None = None) -> Store:
     """The store in a directory, created if there is none."""
-    if StoreFiles(directory).resolved.is_file():
+    if is_store(directory):
         return Store.open(directory, plan=plan, key=key)
     return Store.create(directory, plan, key=key)
 
 
-__all__ = ["Ingested", "Release", "Store", "canonical_text", "open_or_create"]
+__all__ = ["Ingested", "Release", "Store", "canonical_text", "is_store", "open_or_create"]

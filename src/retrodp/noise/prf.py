@@ -108,6 +108,9 @@ class Coordinates:
 
     def chunks(self) -> Iterator[tuple[slice, Self]]:
         """Parts of at most `CHUNK` coordinates, and where they lie."""
+        if 0 < len(self) <= CHUNK:
+            yield slice(0, len(self)), self
+            return
         for start in range(0, len(self), CHUNK):
             part = slice(start, min(start + CHUNK, len(self)))
             yield part, self.take(part)
@@ -174,7 +177,7 @@ class BlockPRF:
         words = room(count) if out is None else out
         source = blocks.reshape(-1).view(np.uint8).data
         target = words.view(np.uint8).data
-        for start in range(0, BLOCK_BYTES * count, BLOCK_BYTES * CHUNK):
+        for start in range(0, len(source), BLOCK_BYTES * CHUNK):
             encryptor.update_into(source[start : start + BLOCK_BYTES * CHUNK], target[start:])
         return words[: 2 * count].reshape(count, 2).astype(np.uint64, copy=False)
 

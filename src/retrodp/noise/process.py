@@ -7,7 +7,7 @@ factor's weighted sums of discrete draws, rounded to whole grid steps. Knows no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -25,7 +25,7 @@ from retrodp.noise.key import Node, NoiseKeys
 from retrodp.noise.laplace import DiscreteLaplace
 from retrodp.noise.prf import CHUNK, BlockPRF, Coordinates
 from retrodp.noise.running import RunningSums
-from retrodp.noise.sampler import Desk, sampler
+from retrodp.noise.sampler import Desk, Sampler, sampler
 
 Law = Literal["laplace", "gaussian"]
 
@@ -96,6 +96,10 @@ class NoiseProcess:
             case _:
                 assert_never(self.law)
 
+    @property
+    def _sampler(self) -> Sampler:
+        return sampler(self.node_law.exponent)
+
     def draw(
         self,
         *,
@@ -122,7 +126,7 @@ class NoiseProcess:
         """
         prf = _node_keys(self, release, keys)
         nodes = [(prf(node), weight) for node, weight in self.factor.nodes(round)]
-        draws = sampler(self.node_law.exponent)
+        draws = self._sampler
         desk, drawn = Desk.of(len(where)), np.empty(min(len(where), CHUNK), dtype=np.int64)
         total = np.zeros(len(where), dtype=np.int64)
         for part, piece in where.chunks():
@@ -133,42 +137,64 @@ class NoiseProcess:
                 np.add(row, one, out=row)
         return self._rounded(total, out=total)
 
-    def draw_rounds(
-        self, *, release: str, rounds: Sequence[int], keys: NoiseKeys, where: Coordinates
-    ) -> NDArray[np.int64]:
-        """What `draw` gives for each of several rounds, at the cost of about one draw a value.
+    def each_round(
+        self, *, release: str, rounds: Iterable[int], keys: NoiseKeys, where: Coordinates
+    ) -> Iterator[NDArray[np.int64]]:
+        """What `draw` gives for one round after another, at the cost of about one draw a value.
 
         Args:
             release: As for `draw`.
-            rounds: R rounds, in any order; neighbours next to one another are fastest.
+            rounds: In any order; neighbours next to one another are fastest.
             keys: Keys that still derive every node of every round.
             where: n coordinates.
+
+        Yields:
+            int64, shape (n,), in grid steps: `draw` of each round.
+
+        Raises:
+            KeyDestroyedError: One of the rounds is past.
+
+        Sees: no data. Memory: as many vectors as a round has nodes, and a key a node.
+        """
+        prf, draws, desk = _node_keys(self, release, keys), self._sampler, Desk.of(len(where))
+        running = RunningSums(
+            lambda row, node: draws.draw_into(row, prf(node), where, desk),
+            np.empty((profile_of(self.factor).terms, len(where)), dtype=np.int64),
+        )
+        for round_ in rounds:
+            total = running.at(self.factor.sums(round_))
+            yield self._rounded(total, out=np.empty(len(where), dtype=np.int64))
+
+    def draw_rounds(
+        self, *, release: str, rounds: Sequence[int], keys: NoiseKeys, where: Coordinates
+    ) -> NDArray[np.int64]:
+        """The same as a matrix, a few thousand coordinates at a time.
+
+        Args:
+            release: As for `draw`.
+            rounds: R rounds, as for `each_round`.
+            keys: Keys that still derive every node of every round.
+            where: n coordinates; the result has R n entries, so take as many as memory allows.
 
         Returns:
             int64, shape (R, n), in grid steps: row i is `draw` of round `rounds[i]`.
 
         Raises:
             KeyDestroyedError: One of the rounds is past.
-
-        Sees: no data. Memory beyond the result: the partial sums of one round for a few thousand
-        coordinates, and a key a node. For a smaller result take fewer coordinates at a time.
         """
-        prf = _node_keys(self, release, keys)
-        draws, terms = sampler(self.node_law.exponent), profile_of(self.factor).terms
-        desk = Desk.of(len(where))
         out = np.empty((len(rounds), len(where)), dtype=np.int64)
         for part, piece in where.chunks():
-            running = RunningSums(
-                lambda row, node, piece=piece: draws.draw_into(row, prf(node), piece, desk),
-                np.empty((terms, len(piece)), dtype=np.int64),
-            )
-            for place, round_ in enumerate(rounds):
-                self._rounded(running.at(self.factor.sums(round_)), out=out[place, part])
+            each = self.each_round(release=release, rounds=rounds, keys=keys, where=piece)
+            for place, noise in enumerate(each):
+                out[place, part] = noise
         return out
 
     def _rounded(self, total: NDArray[np.int64], *, out: NDArray[np.int64]) -> NDArray[np.int64]:
         """floor(total / denominator + 1/2), the denominator being a power of two."""
         denominator = self.factor.denominator
+        if denominator == 1:
+            np.copyto(out, total)
+            return out
         np.add(total, denominator // 2, out=out)
         return np.right_shift(out, denominator.bit_length() - 1, out=out)
 

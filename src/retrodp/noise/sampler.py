@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,7 @@ class Desk:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """The coordinates and attempt whose blocks are read."""
 
     prf: Blocks
@@ -159,8 +158,8 @@ class Sampler:
         count = len(out)
         words = piece.prf.blocks(piece.where, piece.attempt, out=desk.words)
         first, second = words[:, 0], words[:, 1].view(np.int64)
-        cells, signs, digits = desk.whole[0, :count], desk.whole[1, :count], desk.digits[:count]
-        ties = self.table.look_up(first, cells, digits)
+        scratch, digits = desk.whole[0, :count], desk.digits[:count]
+        ties = self.table.look_up(first, scratch, digits)
         for tie in ties:
             further = chain((int(first[tie]),), piece.further_words(tie, 0))
             digits[tie] = decide_digit(self.table.law, further)
@@ -170,9 +169,9 @@ class Sampler:
         else:
             np.left_shift(digits, self.digit_bits, out=out, dtype=np.int64)
             refused = self._add_low_digit(piece, second, out, desk)
-        np.right_shift(second, 63, out=signs)  # 0 or -1
-        np.bitwise_xor(out, signs, out=out)
-        np.subtract(out, signs, out=out)
+        np.right_shift(second, 63, out=scratch)  # the signs: 0 or -1
+        np.bitwise_xor(out, scratch, out=out)
+        np.subtract(out, scratch, out=out)
         return refused
 
     def _add_low_digit(

@@ -41,10 +41,12 @@ QUESTIONS: Mapping[str, str] = {
 
 # Spellings of names in files, without case and punctuation; the first that is there is taken.
 _NAMES: Mapping[str, Sequence[str]] = {
-    "id": ("id", "recordid", "rowid", "eventid", "orderid", "invoiceno", "invoiceid", "uuid"),
+    "id": ("id", "recordid", "rowid", "lineid", "eventid", "uuid"),
     "op": ("op", "operation", "action"),
-    "at": ("at", "arrivedat", "receivedat", "updatedat", "createdat", "timestamp", "ts", "datetime")
-    + ("invoicedate", "eventtime", "date", "time"),
+    "at": (
+        *("at", "arrivedat", "receivedat", "updatedat", "createdat", "timestamp", "ts"),
+        *("datetime", "eventtime", "date", "time"),
+    ),
     "time": ("occurredat", "happenedat", "originaltime", "time"),
     "n": ("n", "multiplicity"),
 }
@@ -115,8 +117,7 @@ def guess_fields(names: Sequence[str], given: Mapping[str, str | None], *, ids: 
     if len(set(found.values())) < len(found):
         raise UsageError("One column was named for two fields.", expected="a column for each")
     spelled = {_plain(name): name for name in reversed(names)}
-    wanted = [name for name in RESERVED if ids == (name != "n") or name not in {"id", "n"}]
-    for field_ in sorted(wanted, key=("id", "op", "at", "time", "n").index):
+    for field_ in (name for name in RESERVED if name != ("n" if ids else "id")):
         free = [spelled[own] for own in _NAMES[field_] if own in spelled]
         free = [name for name in free if name not in {*found.values(), said.get("person")}]
         if field_ not in found and free:
@@ -206,9 +207,9 @@ class _Writing:
             yield _line("unit", '"record"', "what is protected; or person_round, person")
         else:
             yield _line("ids", "false", "records have no ids; a deletion repeats the columns")
-        if self.fields.person is not None:
-            name = self._names()[self.fields.person]
-            yield _line("person", toml_value(name), "whom `forget --person` means")
+        person = self._person()
+        if person is not None:
+            yield _line("person", toml_value(person), "whom `forget --person` means")
         else:
             yield '# person = "..."              # column that names the person, if one does'
         at = self.fields.names.get("at")
@@ -218,6 +219,9 @@ class _Writing:
 
     def _columns(self) -> Iterable[str]:
         yield "[columns]"
+        if any(self._kind(own) == "text" for own in self.columns):
+            yield "# Of text only frequent values are ever named. Where all values are public, list them:"
+            yield '# NAME = { type = "category", values = ["...", "..."], other = true }'
         needed = ("id", "at") if self.fields.ids else ("at",)
         for name in RESERVED:
             column = self.fields.names.get(name)
@@ -235,6 +239,9 @@ class _Writing:
         for column_ in self.columns:
             if column_.name not in taken:
                 yield from self._column(column_, names[column_.name])
+
+    def _person(self) -> str | None:
+        return None if self.fields.person is None else self._names()[self.fields.person]
 
     def _names(self) -> dict[str, str]:
         """Name in the plan of each column: its own where a plan can have it."""
@@ -259,10 +266,10 @@ class _Writing:
         parts = {"type": toml_value(kind)}
         path = f"columns.{name}"
         if kind in {"integer", "number"}:
-            parts["min"] = self._value(f"{path}.min", "least value that can occur")
-            parts["max"] = self._value(f"{path}.max", "greatest value that can occur")
+            parts["min"] = self._value(f"{path}.min", "least possible")
+            parts["max"] = self._value(f"{path}.max", "greatest possible")
         if kind == "number":
-            parts["step"] = self._value(f"{path}.step", "precision that is published, such as 0.01")
+            parts["step"] = self._value(f"{path}.step", "precision, such as 0.01")
         if name != column.name:
             parts["from"] = toml_value(column.name)
         table = ", ".join(f"{key} = {value}" for key, value in parts.items())
@@ -287,14 +294,8 @@ class _Writing:
         for name, kind in self.types.items():
             if kind in {"integer", "number"}:
                 yield from _commented(f"total_{name}", kind="sum", of=name)
-            elif kind == "boolean":
+            elif kind == "boolean" or (kind == "text" and name != self._person()):
                 yield from _commented(f"by_{name}", kind="histogram", by=name)
-            elif kind == "text":
-                yield from _commented(f"by_{name}", kind="histogram", by=name)
-                yield "#                             # an open domain: only frequent values are named."
-                yield "# Where the values are public, the column may list them instead:"
-                listed = '{ type = "category", values = ["...", "..."], other = true }'
-                yield f"# {toml_key(name)} = {listed}"
 
 
 def _line(key: str, value: str, comment: str) -> str:

@@ -17,6 +17,9 @@ Why `Bound.max_records` and `Bound.max_per_bin` hold for the lives that remain:
    id occupies: at most `max_per_bin` of the person's lives begun in the round lie in one bin,
    whichever of the id's updates the id rules let win.
 
+Records without a person live in the namespace "". Each of their ids is a person of its own, so no
+two of them share a bound: strangers who did would decide about each other's records.
+
 An id that is not kept loses all its additions and replacements of the round, for ever; it does
 not come back when a kept one is deleted. Deletions are never dropped: a replacement that is not
 kept still ends the running life, so that nobody's bound can keep taken-back data alive and the
@@ -91,7 +94,7 @@ def within_bound(updates: Iterable[QueuedUpdate], bound: Bound, *, key: bytes) -
     arrived = list(updates)
     payloads: defaultdict[str, defaultdict[str, set[bytes]]] = defaultdict(lambda: defaultdict(set))
     for update in arrived:
-        if update.op != Op.DELETE:
+        if update.op != Op.DELETE and update.space:  # one id alone is always within the bound
             payloads[update.space][update.id].add(update.payload)
     over_bound = {
         (space, id_)

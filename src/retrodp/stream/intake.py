@@ -289,15 +289,20 @@ class Intake:
         return read.values
 
     def _persons(self, raw: RawBatch, refusals: _Refusals) -> Sequence[str | None]:
-        """The person of each row under a person unit, whose deletions name it too."""
+        """The person of each row under a person unit, whose deletions name it too.
+
+        An empty text names nobody. Where the plan takes such rows (`nullable`), each id among
+        them is a person of its own, and all live in the namespace "".
+        """
         column = self._person_column()
         if column is None or not self.plan.stream.person_unit:
             return [None] * len(raw)
         read = read_column(raw.cells(column.from_), column)
         refusals.add(column.from_, read.reasons)
-        persons = _texts(read.values.cells)
-        absent = np.fromiter((person is None for person in persons), np.bool_, len(persons))
-        refusals.where(absent & refusals.alive, column.from_, MISSING)
+        persons = [person or None for person in _texts(read.values.cells)]
+        if not column.nullable:
+            absent = np.fromiter((person is None for person in persons), np.bool_, len(persons))
+            refusals.where(absent & refusals.alive, column.from_, MISSING)
         return persons
 
     def _contents(self, raw: RawBatch, refusals: _Refusals, writes: Flags) -> _Contents:

@@ -1,0 +1,283 @@
+"""What is published in either world, in many independent runs.
+
+Promise: numbers are drawn directly from a release's noise only after the release itself, in both
+worlds, all rounds and under several keys, was seen to publish exactly its totals plus those draws.
+A release that does not, or of a kind not known here, is asked as it stands, once a key: slower,
+but with nothing assumed.
+
+Coordinates of one key are independent (the noise is a pseudo-random function), so that n bins are n
+runs; a few different keys are used besides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp.audit.coins import Seed
+from retrodp.audit.distinguish import Declared, Seen
+from retrodp.audit.histories import Round
+from retrodp.audit.structure import Structure
+from retrodp.audit.worlds import Trajectory, change_of
+from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.counter import Counter
+from retrodp.mechanisms.histogram import Histogram, SparseHistogram
+from retrodp.mechanisms.mean import FINER, MeanOfBins
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.prf import Coordinates
+from retrodp.statistics.means import COUNT, SUM, coordinate
+
+Floats = NDArray[np.float64]
+Published = tuple[tuple[str, ...] | None, tuple[int | None, ...]]
+Noise = Mapping[tuple[str, str], NDArray[np.int64]]
+"""Rounded noise by release and component, shape ``(slots, runs, rounds)``."""
+
+GATE_KEYS = 3
+ROUNDING = 1 / 12
+
+
+def components(mechanism: Mechanism) -> dict[str, CalibratedNoise] | None:
+    """Noise of each component by its name; None for a mechanism not known here."""
+    match mechanism:
+        case Counter() | Histogram() | SparseHistogram():
+            return {"": mechanism.noise}
+        case MeanOfBins():
+            return {SUM: mechanism.total, COUNT: mechanism.count}
+        case _:
+            return None
+
+
+def expected(
+    mechanism: Mechanism, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Published | None:
+    """What the release must publish: totals plus noise, said again; None if not known here."""
+    match mechanism:
+        case Counter():
+            (draw,) = mechanism.noise.draw(round_, keys, Coordinates.of_indices(1)).tolist()
+            return None, (exact.get(b"", 0) + draw,)
+        case Histogram():
+            bins = sorted(mechanism.bins, key=str.encode)
+            noise = mechanism.noise.draw(round_, keys, Coordinates.of_indices(len(bins)))
+            totals = [exact.get(one.encode(), 0) for one in bins]
+            return tuple(bins), tuple((np.array(totals) + noise).tolist())
+        case SparseHistogram():
+            labels = sorted(label for label, total in exact.items() if total > 0)
+            key = keys.lasting_key(release=mechanism.name, purpose="labels")
+            noise = mechanism.noise.draw(round_, keys, Coordinates.of_labels(labels, key))
+            values = {
+                label.decode(): exact[label] + draw
+                for label, draw in zip(labels, noise.tolist(), strict=True)
+            }
+            kept = {key: value for key, value in values.items() if value >= mechanism.threshold}
+            return tuple(kept), tuple(kept.values())
+        case MeanOfBins():
+            return mechanism.bins, _means(mechanism, round_, exact, keys)
+        case _:
+            return None
+
+
+def _means(
+    mechanism: MeanOfBins, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> tuple[int | None, ...]:
+    labels = [b""] if mechanism.bins is None else [one.encode() for one in mechanism.bins]
+    where = Coordinates.of_indices(len(labels))
+    sums = mechanism.total.draw(round_, keys, where).tolist()
+    counts = mechanism.count.draw(round_, keys, where).tolist()
+    _, (least, greatest) = mechanism.statistic.of.grid
+    values: list[int | None] = []
+    for label, sum_noise, count_noise in zip(labels, sums, counts, strict=True):
+        count = exact.get(coordinate(COUNT, label), 0) + count_noise
+        if count < 1:
+            values.append(None)
+            continue
+        centred = Fraction(exact.get(coordinate(SUM, label), 0) + sum_noise, count)
+        mean = min(max(centred + mechanism.statistic.centre, Fraction(least)), Fraction(greatest))
+        values.append(math.floor(mean * FINER + Fraction(1, 2)))
+    return tuple(values)
+
+
+def is_as_declared(
+    mechanisms: Mapping[str, Mechanism], worlds: tuple[list[Round], list[Round]], seed: Seed
+) -> bool:
+    """Whether every release publishes totals plus its declared noise, in all rounds of both worlds."""
+    horizon = len(worlds[0])
+    for number in range(GATE_KEYS):
+        keys = seed.keys(horizon, "gate", number)
+        for world in worlds:
+            for round_, lived in enumerate(world, start=1):
+                for name, mechanism in mechanisms.items():
+                    answer = mechanism.release(round_, lived.totals[name], keys)
+                    wanted = expected(mechanism, round_, lived.totals[name], keys)
+                    if wanted is None or wanted != (answer.keys, answer.values):
+                        return False
+    return True
+
+
+def draw_noise(
+    mechanisms: Mapping[str, Mechanism], *, slots: int, runs: int, seeds: Sequence[Seed]
+) -> Noise:
+    """Noise of all rounds for `slots` coordinates in `runs` runs, split over the seeds' keys.
+
+    Slots of one run lie side by side, so that coordinates which wrongly share their noise meet.
+    """
+    found: dict[tuple[str, str], NDArray[np.int64]] = {}
+    share = -(-runs // len(seeds))
+    for name, mechanism in mechanisms.items():
+        for component, noise in (components(mechanism) or {}).items():
+            rounds = range(1, noise.horizon + 1)
+            pieces = []
+            for seed in seeds:
+                keys = seed.keys(noise.horizon, "runs")
+                where = Coordinates.of_indices(slots * share)
+                drawn = np.stack([noise.draw(round_, keys, where) for round_ in rounds], axis=-1)
+                pieces.append(drawn.reshape(share, slots, len(rounds)))
+            joined = np.concatenate(pieces)[:runs]
+            found[name, component] = np.ascontiguousarray(joined.transpose(1, 0, 2))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What an adversary sees of one pair of worlds, and what the declared noise says about it.
+
+    Attributes:
+        worlds: Seen in world 0 and in world 1.
+        declared: Components; empty where nothing is known.
+        raw: What to add to seen values to have the published ones.
+    """
+
+    worlds: tuple[Seen, Seen]
+    declared: tuple[Declared, ...]
+    raw: Floats
+
+
+def view_of(
+    mechanisms: Mapping[str, Mechanism],
+    trajectories: Sequence[Trajectory],
+    noise: Noise,
+    structures: Mapping[tuple[str, str], Structure],
+) -> View:
+    """Published numbers of the coordinates in question, from drawn noise.
+
+    Args:
+        mechanisms: Of all releases, as `is_as_declared` found them.
+        trajectories: Coordinates in which the worlds differ.
+        noise: See `draw_noise`; as many slots as a component has trajectories.
+        structures: Of each component's declared factor.
+    """
+    blocks: list[tuple[list[Floats], list[NDArray[np.bool_]]]] = []
+    declared: list[Declared] = []
+    raw: list[Floats] = []
+    used: dict[tuple[str, str], int] = {}
+    for trajectory in trajectories:
+        mechanism = mechanisms[trajectory.release]
+        component = _component(mechanism, trajectory.label)
+        place = (trajectory.release, component)
+        slot = used[place] = used.get(place, -1) + 1
+        drawn = noise[place][slot]
+        base = np.array(trajectory.one)
+        rounds = len(base)
+        values, present = [], []
+        for path in (trajectory.zero, trajectory.one):
+            total = np.array(path)
+            shown = np.ones((len(drawn), rounds), dtype=np.bool_)
+            value = drawn + total
+            if isinstance(mechanism, SparseHistogram):
+                shown = (value >= mechanism.threshold) & (total >= 1)
+                value = np.where(shown, value, mechanism.threshold - 1)
+            values.append((value - base).astype(np.float64))
+            present.append(shown)
+        blocks.append((values, present))
+        calibrated = (components(mechanism) or {})[component]
+        start = (len(blocks) - 1) * rounds
+        declared.append(
+            Declared(
+                structure=structures[place],
+                law=calibrated.process.law,
+                scale=float(calibrated.process.scale),
+                columns=slice(start, start + rounds),
+                change=change_of(trajectory),
+            )
+        )
+        raw.append(base.astype(np.float64))
+    sparse = any(isinstance(one, SparseHistogram) for one in mechanisms.values())
+    zero, one = (
+        Seen(
+            np.hstack([values[world] for values, _ in blocks]),
+            np.hstack([present[world] for _, present in blocks]) if sparse else None,
+        )
+        for world in (0, 1)
+    )
+    return View(worlds=(zero, one), declared=tuple(declared), raw=np.concatenate(raw))
+
+
+def _component(mechanism: Mechanism, label: bytes) -> str:
+    names = components(mechanism) or {}
+    return label.split(b"\n")[0].decode() if len(names) > 1 else ""
+
+
+def asked(
+    mechanisms: Mapping[str, Mechanism],
+    worlds: tuple[list[Round], list[Round]],
+    *,
+    runs: int,
+    seed: Seed,
+) -> View:
+    """Published numbers of every coordinate, the releases asked as they stand, once a key."""
+    horizon = len(worlds[0])
+    columns = [
+        (round_, name, label)
+        for round_ in range(1, horizon + 1)
+        for name in mechanisms
+        for label in _labels(worlds, name)
+    ]
+    place = {column: number for number, column in enumerate(columns)}
+    seen = []
+    for world in worlds:
+        values = np.zeros((runs, len(columns)))
+        present = np.zeros((runs, len(columns)), dtype=np.bool_)
+        for run in range(runs):
+            keys = seed.keys(horizon, "asked", run)
+            for round_, lived in enumerate(world, start=1):
+                for name, mechanism in mechanisms.items():
+                    answer = mechanism.release(round_, lived.totals[name], keys)
+                    for label, value in _figures(answer):
+                        column = place.get((round_, name, label))
+                        if column is not None and value is not None:
+                            values[run, column] = value
+                            present[run, column] = True
+        seen.append(Seen(values, present))
+    kept = [
+        column
+        for column in range(len(columns))
+        if seen[0].present is not None
+        and seen[1].present is not None
+        and (seen[0].present[:, column].any() or seen[1].present[:, column].any())
+    ]
+    zero, one = (
+        Seen(world.values[:, kept], world.present[:, kept]) if world.present is not None else world
+        for world in seen
+    )
+    return View(worlds=(zero, one), declared=(), raw=np.zeros(len(kept)))
+
+
+def _labels(worlds: tuple[list[Round], list[Round]], name: str) -> list[str]:
+    labels = {
+        label.split(b"\n")[-1].decode()
+        for world in worlds
+        for lived in world
+        for label in lived.totals[name]
+    }
+    return sorted(labels | {""})
+
+
+def _figures(answer: Answer) -> list[tuple[str, int | None]]:
+    keys = ("",) if answer.keys is None else answer.keys
+    return list(zip(keys, answer.values, strict=True))
