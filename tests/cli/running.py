@@ -104,6 +104,12 @@ class Desk:
         self.plan = self.write("plan.toml", plan)
         self.store = directory / "store"
 
+    @classmethod
+    def in_new(cls, directory: Path, plan: str = PLAN) -> Desk:
+        """A desk in a directory that is not there yet."""
+        directory.mkdir()
+        return cls(directory, plan)
+
     def write(self, name: str, text: str) -> Path:
         """A file of this text."""
         path = self.directory / name

@@ -82,7 +82,7 @@ def test_waiting_copies_are_counted_once_when_their_round_closes(
 def test_ingest_and_close_are_run_in_two_steps(desk: Desk, ram: Path) -> None:
     files = desk.rows("1.csv", *FIRST), desk.rows("2.csv", *SECOND)
     together = desk.run(*files, json=True).document
-    two = Desk(ram / "two" if (ram / "two").mkdir() is None else ram)
+    two = Desk.in_new(ram / "two")
     assert two.run(two.rows("none.csv"), through="2023-12-31").code == 0
     ingested = two.on_store("ingest", *files, json=True).document
     assert ingested["ingested"]["accepted"] == together["ingested"]["accepted"] == 4
@@ -197,8 +197,7 @@ def test_without_through_the_calendar_decides_and_never_goes_beyond_the_horizon(
 
 
 def test_the_data_never_decide_which_rounds_are_closed(desk: Desk, ram: Path) -> None:
-    (ram / "other").mkdir()
-    other = Desk(ram / "other")
+    other = Desk.in_new(ram / "other")
     rounds = [
         one.run(one.rows("1.csv", *rows), json=True).document["round"]
         for one, rows in ((desk, FIRST), (other, LATER))

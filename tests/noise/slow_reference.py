@@ -39,7 +39,12 @@ class ChosenBlocks:
         return words[extension] if extension < len(words) else self.filler
 
     def blocks(
-        self, where: Coordinates, attempt: int = 0, extension: int = 0
+        self,
+        where: Coordinates,
+        attempt: int = 0,
+        extension: int = 0,
+        *,
+        out: NDArray[np.uint64] | None = None,
     ) -> NDArray[np.uint64]:
         places = [int(lo) for lo in where.lo]
         self.asked |= {(place, attempt, extension) for place in places}
@@ -54,6 +59,15 @@ def aes_word(key: bytes, place: tuple[int, int], counters: tuple[int, int], colu
     block += attempt.to_bytes(2, "little") + hi.to_bytes(4, "little")
     encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     return int.from_bytes(encryptor.update(block)[8 * column : 8 * column + 8], "little")
+
+
+def label_place(key: bytes, label: bytes) -> tuple[int, int]:
+    """(lo, hi) of a label: the end of the cipher block chain over length, label and zeros."""
+    code = len(label).to_bytes(4, "little") + label
+    code += bytes(-len(code) % 16)
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor()
+    end = encryptor.update(code)[-16:]
+    return int.from_bytes(end[:8], "little"), int.from_bytes(end[12:], "little")
 
 
 def cell_bits(law: Law) -> int:

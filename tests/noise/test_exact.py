@@ -79,10 +79,11 @@ def test_looking_up_a_word_counts_the_thresholds_above_it(law: Law, digits: Digi
     """At both ends of guide cells, and at and beside thresholds, where the word is a tie."""
     table = DigitTable.of(digits)
     one = np.uint64(1)
-    cells = np.arange(1, len(table.guide), 23, dtype=np.uint64) << table.shift
+    ends = np.arange(1, len(table.guide), 23, dtype=np.uint64) << table.shift
     thresholds = table.thresholds[1::11]
-    words = np.concatenate([cells, cells - one, thresholds, thresholds - one, thresholds + one])
-    found, ties = table.look_up(words)
+    words = np.concatenate([ends, ends - one, thresholds, thresholds - one, thresholds + one])
+    found, cells = np.empty(len(words), dtype=np.int32), np.empty(len(words), dtype=np.int64)
+    ties = table.look_up(words, cells, found)
     floors = np.array(digits.survivals(), dtype=np.uint64)
     counted = (floors[None, :] > words[:, None]).sum(axis=1)
     tied = np.isin(words, floors)

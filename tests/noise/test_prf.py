@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import pickle
 import threading
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from retrodp.errors import PlanError, UsageError
 from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.prf import CHUNK, BlockPRF, Coordinates, collision_bound
-from tests.noise.slow_reference import aes_word
+from tests.noise.slow_reference import aes_word, label_place
 
 KEY = bytes(range(32))
 PRF = BlockPRF(KEY)
@@ -23,7 +22,7 @@ PRF = BlockPRF(KEY)
 def mixed(count: int) -> Coordinates:
     """Coordinates that use all 96 bits."""
     lo = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return Coordinates(lo, (lo >> np.uint64(29)).astype(np.uint32))
+    return Coordinates(np.stack([lo, lo >> np.uint64(29) << np.uint64(32)], axis=1))
 
 
 def test_a_block_is_the_published_test_vector_of_aes_256() -> None:
@@ -33,7 +32,7 @@ def test_a_block_is_the_published_test_vector_of_aes_256() -> None:
         int.from_bytes(plain[start:end], "little")
         for start, end in ((0, 8), (8, 10), (10, 12), (12, 16))
     )
-    where = Coordinates(np.array([lo], dtype=np.uint64), np.array([hi], dtype=np.uint32))
+    where = Coordinates(np.array([[lo, hi << 32]], dtype=np.uint64))
     blocks = PRF.blocks(where, attempt, extension)
     assert blocks.astype("<u8").tobytes().hex() == "8ea2b7ca516745bfeafc49904b496089"
 
@@ -93,43 +92,42 @@ def test_a_negative_number_of_indices_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lo", "hi"),
+    "words",
     [
-        (np.zeros(2, np.int64), np.zeros(2, np.uint32)),
-        (np.zeros(2, np.uint64), np.zeros(2, np.uint64)),
-        (np.zeros(2, np.uint64), np.zeros(3, np.uint32)),
-        (np.zeros((1, 2), np.uint64), np.zeros((1, 2), np.uint32)),
+        np.zeros((2, 2), np.int64),
+        np.zeros((2, 2), np.uint32),
+        np.zeros(2, np.uint64),
+        np.zeros((2, 3), np.uint64),
+        np.zeros((1, 2, 2), np.uint64),
     ],
 )
-def test_coordinates_of_another_type_or_shape_are_refused(
-    lo: NDArray[np.uint64], hi: NDArray[np.uint32]
-) -> None:
-    with pytest.raises(UsageError):
-        Coordinates(lo, hi)
+def test_coordinates_of_another_type_or_shape_are_refused(words: NDArray[np.uint64]) -> None:
+    with pytest.raises(UsageError, match="two uint64 words"):
+        Coordinates(words)
+
+
+def test_coordinates_leave_room_for_the_counters() -> None:
+    """Otherwise one coordinate's second attempt could be another one's first."""
+    with pytest.raises(UsageError, match="low 32 bits"):
+        Coordinates(np.array([[0, 1 << 31]], dtype=np.uint64))
+
+
+def test_chunks_are_all_coordinates_in_order() -> None:
+    counts = (0, 1, CHUNK, 2 * CHUNK + 5)
+    for count in counts:
+        pieces = [piece for _, piece in mixed(count).chunks()]
+        joined = [piece.words for piece in pieces] or [np.empty((0, 2), np.uint64)]
+        assert np.array_equal(np.concatenate(joined), mixed(count).words)
+        assert max(map(len, pieces), default=0) <= CHUNK
 
 
 LABELS = [b"", b"a", b"b", b"ab", b"a\x00", "sm\u00f8rrebr\u00f8d".encode(), b"x" * 1000]
 
 
-def test_a_label_is_its_keyed_hash_of_96_bits() -> None:
+def test_a_label_is_placed_by_96_bits_of_its_keyed_hash() -> None:
     where = Coordinates.of_labels(LABELS, KEY)
-    found = [
-        lo.to_bytes(8, "little") + hi.to_bytes(4, "little")
-        for lo, hi in zip(where.lo.tolist(), where.hi.tolist(), strict=True)
-    ]
-    assert found == [
-        hashlib.blake2b(label, key=KEY, digest_size=12, person=b"retrodp label").digest()
-        for label in LABELS
-    ]
-
-
-def test_labels_keep_their_coordinates_in_any_list() -> None:
-    where = Coordinates.of_labels(LABELS, KEY)
-    order = np.array([6, 2, 2, 0])
-    again = Coordinates.of_labels([LABELS[place] for place in order], KEY)
-    assert np.array_equal(again.lo, where.lo[order])
-    assert np.array_equal(again.hi, where.hi[order])
-    assert len(Coordinates.of_labels([], KEY)) == 0
+    found = list(zip(where.lo.tolist(), where.hi.tolist(), strict=True))
+    assert found == [label_place(KEY, label) for label in LABELS]
 
 
 def test_another_key_moves_every_label() -> None:
@@ -147,7 +145,8 @@ def test_all_96_bits_of_a_label_are_used() -> None:
 
 def test_the_collision_bound_is_the_union_over_pairs() -> None:
     assert collision_bound(0) == collision_bound(1) == 0
-    assert collision_bound(2) == Fraction(1, 2**96)
+    assert 1 < collision_bound(2) * 2**96 < 1 + Fraction(1, 1000)
+    assert collision_bound(2**20 + 1) == collision_bound(2) * 2**19 * (2**20 + 1)
     assert collision_bound(10**8) <= Fraction(1, 2**40)
 
 

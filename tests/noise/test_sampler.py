@@ -103,7 +103,12 @@ def refused_places(law: Law, count: int) -> list[int]:
 
     class Spy:
         def blocks(
-            self, where: Coordinates, attempt: int = 0, extension: int = 0
+            self,
+            where: Coordinates,
+            attempt: int = 0,
+            extension: int = 0,
+            *,
+            out: NDArray[np.uint64] | None = None,
         ) -> NDArray[np.uint64]:
             if attempt:
                 seen.asked |= {(int(lo), attempt, extension) for lo in where.lo}
@@ -277,7 +282,12 @@ class AlwaysMinusZero:
         self.attempts: list[int] = []
 
     def blocks(
-        self, where: Coordinates, attempt: int = 0, extension: int = 0
+        self,
+        where: Coordinates,
+        attempt: int = 0,
+        extension: int = 0,
+        *,
+        out: NDArray[np.uint64] | None = None,
     ) -> NDArray[np.uint64]:
         assert extension == 0
         self.attempts.append(attempt)

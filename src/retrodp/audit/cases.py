@@ -6,7 +6,7 @@ anything is tampered with; the neighbours are chosen from the plan and the facto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +14,16 @@ from typing import Any
 from retrodp.audit.estimate import Claim
 from retrodp.audit.released import components
 from retrodp.audit.structure import Structure, worst_windows
-from retrodp.audit.subjects import Model, Stream, fillings, plan_of, resolvable
+from retrodp.audit.subjects import (
+    MODELS,
+    STREAMS,
+    Filling,
+    Model,
+    Stream,
+    fillings,
+    plan_of,
+    resolvable,
+)
 from retrodp.audit.worlds import Worlds, neighbours, unit_contents
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
@@ -183,31 +192,56 @@ class Case:
         )
 
 
-def cases(horizon: int) -> list[Case]:
-    """Every release the registry can make, under both models; and units and plans of several."""
-    found = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A case before its plan is resolved."""
+
+    title: str
+    model: Model
+    tables: Together
+    stream: Stream = "ids"
+
+    def case(self, horizon: int) -> Case:
+        """Resolve it."""
+        return Case.of(
+            self.title, self.tables, model=self.model, horizon=horizon, stream=self.stream
+        )
+
+
+def outlines(*, deep: bool) -> list[Outline]:
+    """What the audit runs on: every kind under both models and every unit; plans of several.
+
+    Deep: every release the registry can make. Else every kind and filling as "auto" chooses, with
+    a window too, and every factor with a count and with an open histogram.
+    """
     tables = [filling for filling in fillings() if resolvable(filling)]
-    for model in ("zcdp", "pure"):
-        chosen: Model = "zcdp" if model == "zcdp" else "pure"
+    found = []
+    for model in MODELS:
         found += [
-            Case.of(filling.title, {"r": filling.table}, model=chosen, horizon=horizon)
+            Outline(title=filling.title, model=model, tables={"r": filling.table})
             for filling in tables
+            if deep or _in_short(filling)
         ]
         found += [
-            Case.of(title, together, model=chosen, horizon=horizon)
+            Outline(title=title, model=model, tables=together)
             for title, together in TOGETHER.items()
         ]
-        streams: Sequence[Stream] = ("points", "persons")
         found += [
-            Case.of(
-                f"{filling.title}, {stream}",
-                {"r": filling.table},
-                model=chosen,
-                horizon=horizon,
+            Outline(
+                title=f"{filling.title}, {stream}",
+                model=model,
+                tables={"r": filling.table},
                 stream=stream,
             )
-            for stream in streams
+            for stream in STREAMS
             for filling in tables
-            if filling.title.endswith(", auto")
+            if stream != "ids"
+            and filling.title.endswith(", auto")
+            and (deep or filling.table["kind"] != "mean")
         ]
     return found
+
+
+def _in_short(filling: Filling) -> bool:
+    every_factor = filling.title.startswith(("count,", "histogram by product,"))
+    return every_factor or filling.title.endswith((", auto", ", window"))

@@ -56,6 +56,10 @@ class Seed:
         root = bytes.fromhex(self.hex).ljust(KEY_BYTES, b"\0")
         return KeyTree.from_root(root, encode("audit", *label), horizon)
 
+    def further(self, *label: Part) -> Seed:
+        """A seed of its own for every label."""
+        return Seed(self.coins("further", *label).words(2).astype("<u8").tobytes().hex())
+
     def coins(self, *label: Part) -> Coins:
         """Coins of their own for every label."""
         return Coins(BlockPRF(self.keys(1, *label).lasting_key(release="audit", purpose="coins")))

@@ -188,8 +188,14 @@ def how_many_present(seen: Seen) -> Floats:
     return seen.present.sum(axis=1).astype(np.float64)
 
 
-def scores(
-    zero: Seen, one: Seen, parts: Sequence[Declared], *, raw: Floats, rounding: float
+def scores(  # noqa: PLR0913  what scores are made of
+    zero: Seen,
+    one: Seen,
+    parts: Sequence[Declared],
+    *,
+    raw: Floats,
+    rounding: float,
+    only: str = "",
 ) -> dict[str, Score]:
     """All scores, trained on these halves.
 
@@ -199,18 +205,19 @@ def scores(
         parts: Declared noise; empty where it is not known.
         raw: See `low_bits`.
         rounding: Variance that rounding adds to the declared noise.
+        only: Name of a single one; "" for all that apply.
     """
-    found: dict[str, Score] = {}
+    makers: dict[str, Callable[[], Score]] = {}
     if parts:
-        found["declared ratio"] = declared_score(parts, rounding=rounding)
-    found["learned line"] = learned_line(zero, one)
-    found["learned curve"] = learned_curve(zero, one)
+        makers["declared ratio"] = lambda: declared_score(parts, rounding=rounding)
+    makers["learned line"] = lambda: learned_line(zero, one)
+    makers["learned curve"] = lambda: learned_curve(zero, one)
     if zero.values.shape[1] > 1:
-        found["equal columns"] = equal_columns(zero, one)
-    found["low bits"] = low_bits(zero, one, raw)
+        makers["equal columns"] = lambda: equal_columns(zero, one)
+    makers["low bits"] = lambda: low_bits(zero, one, raw)
     if zero.present is not None:
-        found["present"] = how_many_present
-    return found
+        makers["present"] = lambda: how_many_present
+    return {name: make() for name, make in makers.items() if only in {"", name}}
 
 
 def _covariance(values: Floats) -> Floats:

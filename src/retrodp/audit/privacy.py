@@ -6,16 +6,13 @@ each row is measured beside it, by making the difference of the worlds larger un
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from retrodp.audit.cases import Case, cases
+from retrodp.audit.cases import Case, outlines
 from retrodp.audit.coins import Seed
-from retrodp.audit.distinguish import Declared, Seen, declared_score, scores
+from retrodp.audit.distinguish import scores
 from retrodp.audit.estimate import Claim, Evidence, best_cut, samples_needed
 from retrodp.audit.released import (
     ROUNDING,
@@ -25,10 +22,12 @@ from retrodp.audit.released import (
     components,
     draw_noise,
     is_as_declared,
+    smaller,
     view_of,
+    with_noise,
 )
 from retrodp.audit.report import Row, Verdict
-from retrodp.audit.structure import Structure, window, windows, worst_size
+from retrodp.audit.structure import Structure, windows, worst_size
 from retrodp.audit.thresholds import DRIFT, worst_crossing
 from retrodp.audit.worlds import Worlds, lived, moved
 
@@ -36,7 +35,7 @@ MISS = 1e-3
 """Probability that anything sound is accused in one run with a fresh seed, all rows together."""
 
 SCORES = 6
-SCALES = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
+SCALES = (Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3))
 """Factors by which noise could be too small, tried in turn for the stated power."""
 
 
@@ -50,6 +49,7 @@ class Size:
         asked: Of each world, where a release is asked as it stands.
         windows: Tried for each release.
         keys: Different keys among the runs.
+        deep: Whether every combination is audited, or every kind and every factor once.
     """
 
     horizon: int
@@ -57,17 +57,18 @@ class Size:
     asked: int
     windows: int
     keys: int
+    deep: bool = False
 
 
-SMOKE = Size(horizon=7, runs=24_000, asked=400, windows=3, keys=3)
-DEEP = Size(horizon=31, runs=200_000, asked=4_000, windows=6, keys=8)
+SMOKE = Size(horizon=7, runs=16_000, asked=400, windows=3, keys=3)
+DEEP = Size(horizon=15, runs=200_000, asked=2_000, windows=8, keys=8, deep=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """The strongest evidence about one pair of worlds."""
 
-    worlds: str
+    worlds: Worlds
     evidence: Evidence
     view: View
     as_declared: bool
@@ -93,7 +94,7 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
             case.mechanisms,
             slots=max(map(len, paths), default=1),
             runs=size.runs,
-            seeds=[Seed(seed.coins("key", number).words(2).tobytes().hex()) for number in range(size.keys)],
+            seeds=_seeds(seed, size.keys),
         )
     structures = case.structures()
     each = miss / (len(pairs) * SCORES)
@@ -108,7 +109,7 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
         )
         found.append(
             Finding(
-                worlds=worlds.name,
+                worlds=worlds,
                 evidence=strongest(view, case.claim, miss=each),
                 view=view,
                 as_declared=sound,
@@ -117,95 +118,102 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
     return found
 
 
-def strongest(view: View, claim: Claim, *, miss: float) -> Evidence:
-    """Every score's best event on one half, counted on the other; the one that tells most."""
+def strongest(view: View, claim: Claim, *, miss: float, only: str = "") -> Evidence:
+    """Every score's best event on one half, counted on the other; the one that tells most.
+
+    Args:
+        view: Runs of both worlds.
+        claim: What is doubted.
+        miss: Of one score.
+        only: The name of the one score to use; "" for all.
+    """
     train = [seen.half(0) for seen in view.worlds]
     held = [seen.half(1) for seen in view.worlds]
-    usable = view if view.worlds[0].values.shape[1] else None
-    assert usable is not None
     found = []
     for name, score in scores(
-        train[0], train[1], view.declared, raw=view.raw, rounding=ROUNDING
+        train[0], train[1], view.declared, raw=view.raw, rounding=ROUNDING, only=only
     ).items():
         cut = best_cut(name, (score(train[0]), score(train[1])), claim, miss=miss)
         found.append(cut.evidence((score(held[0]), score(held[1])), miss=miss))
     return max(found, key=lambda evidence: evidence.excess(claim))
 
 
-def power(finding: Finding, claim: Claim, *, miss: float) -> float:
-    """Least factor of `SCALES` by which smaller noise would have been found; inf if none would.
+def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) -> float | None:
+    """Least factor of `SCALES` by which smaller noise is found, by planting it; None if none is.
 
-    Noise that is too small by a factor is a difference that is too large by it, in units of the
-    noise, so that the runs at hand serve.
+    The pair of worlds and the number of runs are those of the row, the score is the declared one.
     """
-    view = finding.view
-    if not view.declared:
-        return math.inf
+    if not worst.as_declared:
+        return None
+    rounds = lived(case.plan, case.releases, worst.worlds, seed.keys(case.horizon, "intake"))
+    path = moved(rounds)
     for scale in SCALES:
-        zero, one = view.worlds
-        stretched = zero.values.copy()
-        parts = []
-        for part in view.declared:
-            stretched[:, part.columns] += (scale - 1) * part.change
-            parts.append(
-                Declared(
-                    structure=part.structure,
-                    law=part.law,
-                    scale=part.scale,
-                    columns=part.columns,
-                    change=part.change * scale,
-                )
-            )
-        score = declared_score(parts, rounding=ROUNDING)
-        told = Seen(stretched)
-        halves = [(score(told.half(which)), score(one.half(which))) for which in (0, 1)]
-        cut = best_cut("declared ratio", halves[0], claim, miss=miss)
-        if cut.evidence(halves[1], miss=miss).excess(claim) > 0:
-            return scale
-    return math.inf
+        planted = case.tampered(
+            lambda inner, scale=scale: with_noise(inner, lambda noise: smaller(noise, scale))
+        )
+        noise = draw_noise(
+            planted.mechanisms, slots=len(path), runs=size.runs, seeds=_seeds(seed, 1)
+        )
+        view = view_of(planted.mechanisms, path, noise, case.structures())
+        if strongest(view, case.claim, miss=miss, only="declared ratio").excess(case.claim) > 0:
+            return float(scale)
+    return None
+
+
+def _seeds(seed: Seed, number: int) -> list[Seed]:
+    """Seeds of different keys."""
+    return [seed.further("key", one) for one in range(number)]
 
 
 def rows_of(case: Case, seed: Seed, size: Size, *, miss: float) -> Iterator[Row]:
     """All rows of one case."""
     found = findings(case, seed, size, miss=miss)
-    yield _measured(case, found, miss=miss, size=size)
+    yield _measured(case, found, seed, size, miss=miss)
     for name, mechanism in case.sparse.items():
         yield _threshold(case, name, mechanism.threshold)
     yield from _sensitivities(case)
 
 
-def _measured(case: Case, found: Sequence[Finding], *, miss: float, size: Size) -> Row:
+def _measured(
+    case: Case, found: Sequence[Finding], seed: Seed, size: Size, *, miss: float
+) -> Row:
     claim = case.claim
     worst = max(found, key=lambda finding: finding.evidence.excess(claim))
-    evidence = worst.evidence
-    at, delta, nearest = evidence.nearest(claim)
-    accused = evidence.excess(claim) > 0
+    accused = worst.evidence.excess(claim) > 0
     at_plan = max(finding.evidence.epsilon(claim.delta) for finding in found)
-    detected = power(worst, claim, miss=miss / (len(found) * SCORES))
-    how = "drawn" if worst.as_declared else "asked once a key"
+    reached = max(_loss(case.model, finding.evidence) for finding in found)
+    each = miss / (len(found) * SCORES)
+    planted = None if accused else power(case, worst, seed, size, miss=each)
+    unit = "epsilon" if case.model == "pure" else "deviations"
     return Row(
         mechanism=case.title,
         model=case.model,
         factor=case.factor.name,
         test="neighbouring streams",
-        claim=f"epsilon {claim.epsilon:g} at delta {claim.delta:.3g}",
-        measured=f"epsilon >= {at_plan:.3f}; at delta {delta:.3g}: {nearest:.3f} of {at:.3f}",
+        claim=f"epsilon {claim.epsilon:g}, delta {claim.delta:.3g}; {claim.loss:.4f} {unit}",
+        measured=f"epsilon >= {at_plan:.3f}; {reached:.4f} {unit} ({reached / claim.loss:.0%})",
         confidence=1 - miss,
         verdict="accused" if accused else "holds",
         details={
             "epsilon_claimed": claim.epsilon,
             "delta_claimed": claim.delta,
             "epsilon_measured": at_plan,
-            "nearest": {"epsilon": at, "delta": delta, "measured": nearest},
-            "excess": evidence.excess(claim),
-            "pair": worst.worlds,
+            "loss_claimed": claim.loss,
+            "loss_measured": reached,
+            "loss_unit": unit,
+            "excess": worst.evidence.excess(claim),
+            "pair": worst.worlds.name,
             "pairs": len(found),
-            "event": evidence.event,
-            "counted": evidence.counted,
-            "runs": how,
-            "noise_too_small_by_found": None if math.isinf(detected) else detected,
+            "event": worst.evidence.event,
+            "counted": worst.evidence.counted,
+            "runs": "drawn" if worst.as_declared else "asked once a key",
+            "noise_too_small_by_found": planted,
         },
     )
+
+
+def _loss(model: str, evidence: Evidence) -> float:
+    return evidence.epsilon(0.0) if model == "pure" else evidence.deviations
 
 
 def _threshold(case: Case, name: str, threshold: int) -> Row:
@@ -267,17 +275,12 @@ def _sensitivities(case: Case) -> Iterator[Row]:
             )
 
 
-def audit(
-    seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None
-) -> list[Row]:
-    """All cases; the planted faults are in `faults`."""
-    listed = cases(size.horizon)
+def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None) -> list[Row]:
+    """All cases; planted faults are in `faults`, adaptive adversaries in `game`."""
+    chosen = outlines(deep=size.deep)
     rows: list[Row] = []
-    for number, case in enumerate(listed):
-        progress(f"privacy, {case.model}, {case.title}")
-        own = Seed(seed.coins("case", number).words(2).tobytes().hex())
-        rows += rows_of(case, own, size, miss=MISS / len(listed))
+    for number, outline in enumerate(chosen):
+        progress(f"privacy, {outline.model}, {outline.title}")
+        case = outline.case(size.horizon)
+        rows += rows_of(case, seed.further("case", number), size, miss=MISS / len(chosen))
     return rows
-
-
-__all__ = ["DEEP", "MISS", "SMOKE", "Worlds", "audit", "findings", "np", "rows_of", "window"]

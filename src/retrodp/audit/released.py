@@ -12,8 +12,8 @@ runs; a few different keys are used besides.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +24,7 @@ from retrodp.audit.distinguish import Declared, Seen
 from retrodp.audit.histories import Round
 from retrodp.audit.structure import Structure
 from retrodp.audit.worlds import Trajectory, change_of
+from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
@@ -52,6 +53,36 @@ def components(mechanism: Mechanism) -> dict[str, CalibratedNoise] | None:
             return {SUM: mechanism.total, COUNT: mechanism.count}
         case _:
             return None
+
+
+def with_noise(
+    mechanism: Mechanism, change: Callable[[CalibratedNoise], CalibratedNoise]
+) -> Mechanism:
+    """The same release with other noise; for planted faults and the measure of power."""
+    match mechanism:
+        case Counter():
+            return Counter.of(change(mechanism.noise))
+        case Histogram():
+            return Histogram.of(change(mechanism.noise), mechanism.bins)
+        case SparseHistogram():
+            return SparseHistogram.of(
+                change(mechanism.noise),
+                threshold=mechanism.threshold,
+                max_bins=mechanism.max_bins,
+            )
+        case MeanOfBins():
+            return replace(
+                mechanism, total=change(mechanism.total), count=change(mechanism.count)
+            )
+        case _:
+            raise UsageError(f"The audit does not know the noise of {mechanism.name}.")
+
+
+def smaller(noise: CalibratedNoise, by: Fraction) -> CalibratedNoise:
+    """Noise whose scale is too small by a factor."""
+    process = noise.process
+    divisor = by if process.law == "laplace" else by * by
+    return replace(noise, process=replace(process, scale=process.scale / divisor))
 
 
 def expected(

@@ -75,8 +75,10 @@ class Closing:
             for stamp in {round_ - release.window for release in self.releases if release.window}
         }
         self.ledger.apply_changes(changes)
+        asked = {("", request.value) for request in self.ledger.forgets() if request.kind == "id"}
         forgotten = self._take_out_forgotten()
-        self._remember(round_, updates, forgotten, keys)
+        asked |= {(record.space, record.id) for record in forgotten}
+        self._remember(round_, updates, asked, keys)
         moves = difference(
             self.releases,
             self.names,
@@ -122,10 +124,10 @@ class Closing:
         self,
         round_: int,
         updates: list[QueuedUpdate],
-        forgotten: list[Record],
+        asked: set[tuple[str, str]],
         keys: NoiseKeys,
     ) -> None:
-        """Start the memory of every deletion row, effective or not, and of what was forgotten.
+        """Start the memory of every deletion row and every id to forget, effective or not.
 
         An ineffective deletion counts too: otherwise two streams that differ in one addition
         would remember differently, and one difference could decide about later lives for ever.
@@ -134,8 +136,7 @@ class Closing:
             return
         hash_of = _hashing(keys)
         deleted = {(update.space, update.id) for update in updates if update.op == Op.DELETE}
-        deleted |= {(record.space, record.id) for record in forgotten}
-        hashes = [hash_of(space, id_) for space, id_ in deleted]
+        hashes = [hash_of(space, id_) for space, id_ in deleted | asked]
         self.ledger.remember(hashes, round_ + self.plan.stream.remember_deleted)
 
     def forget(self, round_: int) -> None:

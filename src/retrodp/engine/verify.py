@@ -153,9 +153,15 @@ def _entries(
 
 
 def _other_files(store: Store) -> list[Path]:
-    """Every file of the store but the ledger's own, which is compared with its live rows."""
-    files = files_of(store.files.directory.absolute(), store.key_path)
-    return [path for path in files if path != store.files.ledger.absolute()]
+    """Files where a value must not stand at all.
+
+    The ledger is compared with its live rows instead; plan and key were made without any data, and
+    a short value would stand in their digits by chance.
+    """
+    directory = store.files.directory.absolute()
+    own = {store.files.ledger, store.files.plan, store.files.resolved}
+    without_data = {*(directory / path.name for path in own), store.key_path.absolute()}
+    return [path for path in files_of(directory, store.key_path) if path not in without_data]
 
 
 def _living(store: Store, request: Forgotten) -> set[str]:

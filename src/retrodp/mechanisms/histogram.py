@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
@@ -189,18 +191,25 @@ class SparseHistogram:
         return "no"
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        """Bins with a count of at least 1 whose noisy count reaches the threshold."""
-        labels = sorted(label for label, count in exact.items() if count >= 1)
+        """Bins with a count of at least 1 whose noisy count reaches the threshold.
+
+        Time and memory: a label hash and a draw a node for every bin with records, some 0.2
+        microseconds and 100 bytes; text only for what is released.
+        """
+        labels = list(exact)
+        counts = np.fromiter(exact.values(), dtype=np.int64, count=len(labels))
+        open_ = np.flatnonzero(counts >= 1)
+        if len(open_) < len(labels):
+            labels, counts = [labels[place] for place in open_.tolist()], counts[open_]
         label_key = keys.lasting_key(release=self.name, purpose="labels")
         noise = self.noise.draw(round_, keys, Coordinates.of_labels(labels, label_key))
-        released = [
-            (label.decode(), exact[label] + draw)
-            for label, draw in zip(labels, noise.tolist(), strict=True)
-            if exact[label] + draw >= self.threshold
-        ]
+        places = np.flatnonzero(noise >= self.threshold - counts)  # a sum could leave 64 bits
+        released = sorted(
+            (labels[place], int(counts[place]) + int(noise[place])) for place in places.tolist()
+        )
         return self.noise.answer(
             round_,
-            [label for label, _ in released],
+            [label.decode() for label, _ in released],
             [value for _, value in released],
             threshold=self.threshold,
         )

@@ -39,7 +39,7 @@ def collision_bound(labels: int) -> Fraction:
     """
     whole(least=0, labels=labels)
     pairs = Fraction(labels * (labels - 1), 2)
-    return pairs / 2**COORDINATE_BITS * Fraction(1025, 1024)
+    return pairs * Fraction(1025, 1024 * 2**COORDINATE_BITS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

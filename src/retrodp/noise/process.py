@@ -156,11 +156,7 @@ class NoiseProcess:
 
         Sees: no data. Memory: as many vectors as a round has nodes, and a key a node.
         """
-        prf, draws, desk = _node_keys(self, release, keys), self._sampler, Desk.of(len(where))
-        running = RunningSums(
-            lambda row, node: draws.draw_into(row, prf(node), where, desk),
-            np.empty((profile_of(self.factor).terms, len(where)), dtype=np.int64),
-        )
+        running = self._running(_node_keys(self, release, keys), where)
         for round_ in rounds:
             total = running.at(self.factor.sums(round_))
             yield self._rounded(total, out=np.empty(len(where), dtype=np.int64))
@@ -182,12 +178,20 @@ class NoiseProcess:
         Raises:
             KeyDestroyedError: One of the rounds is past.
         """
+        prf = _node_keys(self, release, keys)
         out = np.empty((len(rounds), len(where)), dtype=np.int64)
         for part, piece in where.chunks():
-            each = self.each_round(release=release, rounds=rounds, keys=keys, where=piece)
-            for place, noise in enumerate(each):
-                out[place, part] = noise
+            running = self._running(prf, piece)
+            for place, round_ in enumerate(rounds):
+                self._rounded(running.at(self.factor.sums(round_)), out=out[place, part])
         return out
+
+    def _running(self, prf: Callable[[Node], BlockPRF], where: Coordinates) -> RunningSums:
+        draws, desk = self._sampler, Desk.of(len(where))
+        return RunningSums(
+            lambda row, node: draws.draw_into(row, prf(node), where, desk),
+            np.empty((profile_of(self.factor).terms, len(where)), dtype=np.int64),
+        )
 
     def _rounded(self, total: NDArray[np.int64], *, out: NDArray[np.int64]) -> NDArray[np.int64]:
         """floor(total / denominator + 1/2), the denominator being a power of two."""

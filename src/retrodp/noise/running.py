@@ -46,7 +46,8 @@ class RunningSums:
         for place in range(held, len(path)):
             self._fill(place, path[place])
         self.path = path
-        return self.rows[len(path) - 1]
+        total: Integers = self.rows[len(path) - 1]
+        return total
 
     def _fill(self, place: int, partial: PartialSum) -> None:
         row = self.rows[place]

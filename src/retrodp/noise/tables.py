@@ -74,4 +74,5 @@ class DigitTable:
         looked = words[open_]
         at_most = np.searchsorted(self.thresholds, looked, side="right")
         digits[open_] = len(self.thresholds) - at_most
-        return open_[self.thresholds[at_most - 1] == looked]
+        ties: NDArray[np.intp] = open_[self.thresholds[at_most - 1] == looked]
+        return ties

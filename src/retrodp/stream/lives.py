@@ -34,8 +34,10 @@ def apply_round(
             than the round touches, and must hold every running one that it does touch.
         updates: All updates of the round that passed the intake bound, in any order.
         remembered: Ids that were deleted a short while ago, where the plan says
-            `remember_deleted`: additions and replacements of theirs are ignored, and so are those
-            that follow a deletion within this round. None where a deleted id is free at once.
+            `remember_deleted`: additions of theirs are ignored, and so are those that follow a
+            deletion within this round. None where a deleted id is free at once. Replacements are
+            not ignored: a deletion that hid a chain of them would change as many lives, and one
+            raw update must change two at most.
 
     Returns:
         The net difference. A life that begins and ends within the round never appears; an id
@@ -60,9 +62,10 @@ def apply_round(
             if update.op == Op.DELETE:
                 life = None
                 blocked = remembered is not None
-            elif blocked or (update.op == Op.ADD and life is not None):
+            elif update.op == Op.ADD and (blocked or life is not None):
                 ignored += 1
             else:
+                blocked = False
                 life = Record(space, id_, update.stamp, update.person, update.payload)
         if life == before:
             continue

@@ -148,7 +148,8 @@ def jsonl_lines(published: Published, selection: Selection = ALL) -> Iterator[st
         head = f'"round":{row.round},"round_start":"{row.round_start}"'
         names = f'"release":{_json_text(row.release)},"key":{_json_text(row.key)}'
         numbers = ",".join(
-            f'"{name}":{number}' for name, number in zip(COLUMNS[4:], row[4:], strict=True)
+            f'"{name}":{number or "null"}'
+            for name, number in zip(COLUMNS[4:], row[4:], strict=True)
         )
         yield f"{{{head},{names},{numbers}}}\n"
 

@@ -1,7 +1,8 @@
 """The cyclic Delannoy tree: signed intervals, walked from the nearer end of the horizon.
 
-Promise: at most w nodes a round, each of weight 1 or -1, and every step in at most one node on each
-of z levels. Knows no key, no law and no data.
+Promise: at most w nodes a round, each of weight 1 or -1, and every step in at most one node of its
+side on each of z levels: a left node counts the steps of the left half only, a right node those of
+the right half, so a window moves at most 2z nodes by one each. Knows no key, no law and no data.
 
 With D(w, z) = D(w-1, z) + D(w, z-1) + D(w-1, z-1), D = 1 at a zero argument (Delannoy numbers) and
 r = (D - 1) / 2, the walk from one end reaches r(w, z) rounds. The first half of the rounds is walked
