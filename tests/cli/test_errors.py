@@ -11,11 +11,11 @@ import sys
 
 import pytest
 
-import retrodp.cli.reading as reading
+from retrodp.cli import reading
 from retrodp.engine.store import Store
 from tests.cli.running import PLAN, Desk, Outcome, retrodp
-from tests.support.stores import fingerprints, new_store
 from tests.support.plans import counting
+from tests.support.stores import fingerprints, new_store
 
 GOOD = ("add,a,2024-01-01T08:00,ann,DE,1.5", "add,b,2024-01-02T09:00,bob,FR,2")
 BAD = ("add,zorro-id,2024-01-01T08:00,zorro-name,DE,zorro-money", "steal,x,2024-01-01,ann,DE,1")
@@ -66,7 +66,9 @@ def test_the_command_works_as_a_process_of_its_own(desk: Desk) -> None:
 
 def test_the_command_line_needs_no_click() -> None:
     """Newer versions of typer come without it."""
-    code = "import sys; sys.modules['click'] = None; from retrodp.cli.app import run; run(['nosuch'])"
+    code = (
+        "import sys; sys.modules['click'] = None; from retrodp.cli.app import run; run(['nosuch'])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr.split()[:1]) == (0, [b"retrodp:"])
 
@@ -249,9 +251,7 @@ def test_a_test_store_says_so_wherever_its_numbers_are_shown(desk: Desk) -> None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_exit_4(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_full_disk_is_exit_4(desk: Desk, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -260,9 +260,7 @@ def test_a_full_disk_is_exit_4(
     told(desk.on_store("export", output=desk.directory / "x.csv", json=True), 4, "disk_full")
 
 
-def test_a_fault_of_the_program_quotes_no_data(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_program_quotes_no_data(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     value = "".join(reversed("orroz"))  # not as a text of this file, which the lines may quote
 
     def broken(*_: object, **__: object) -> None:

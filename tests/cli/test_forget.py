@@ -14,7 +14,9 @@ ROWS = (
     "add,c,2024-01-02T09:00,annabella,FR,2",
     "add,d,2024-01-04T09:00,annabella,FR,2",
 )
-PERSON_ROUND = PLAN.replace('person = "who"', 'unit = "person_round"\nperson = "who"\nmax_records = 2')
+PERSON_ROUND = PLAN.replace(
+    'person = "who"', 'unit = "person_round"\nperson = "who"\nmax_records = 2'
+)
 
 
 def holds(desk: Desk, text: str) -> list[str]:

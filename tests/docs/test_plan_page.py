@@ -118,7 +118,6 @@ delta = 1e-9
         ("", 'kind = "mean"\nof = "amount"\nby = "word"'),
         ("", 'kind = "count"\nrevised = true'),
         ("", 'kind = "count"\nlast = "3d"'),
-        ("", 'kind = "count"\nfactor = "dense"'),
         ('forgetting = "partial"', 'kind = "count"'),
     ],
 )

@@ -14,6 +14,7 @@ from retrodp.mechanisms.calibrate import choose_factor, gaussian_process, laplac
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
 from retrodp.mechanisms.threshold import threshold_for
 from retrodp.noise.key import KeyTree
+from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
 from retrodp.privacy.budget import PureDP, zCDP
 from tests.support.answers import pairs_of
@@ -145,3 +146,30 @@ def test_twin_the_threshold_of_one_record_is_too_low_for_several() -> None:
     one = threshold_for(process, delta=1e-4, records=1)
     assert crossing(tails, one, 1, 1) <= 1e-4
     assert crossing(tails, one, 4, 4) > 10 * 1e-4
+
+
+def test_counts_at_the_end_of_64_bits_are_released_exactly() -> None:
+    """Count and noise together may need more than 64 bits."""
+    histogram, most = sparse(), 2**63 - 1
+    totals = {f"bin{number}".encode(): most for number in range(50)}
+    answer = histogram.release(2, totals, TREE)
+    noise = [value - most for value in pairs_of(answer).values()]
+    assert len(noise) == 50
+    assert min(noise) < 0 < max(noise) < histogram.threshold
+
+
+def test_a_release_is_each_bin_s_own_noise_and_threshold() -> None:
+    """Worked out bin by bin, among bins without records."""
+    histogram = SparseHistogram.of(sparse().noise, threshold=4, max_bins=10)
+    totals = {f"bin{number:04d}".encode(): number % 7 for number in range(2000)}
+    key = TREE.lasting_key(release=histogram.name, purpose="labels")
+    expected = {}
+    for label, count in totals.items():
+        where = Coordinates.of_labels([label], key)
+        value = count + int(histogram.noise.draw(3, TREE, where)[0])
+        if count and value >= 4:
+            expected[label.decode()] = value
+    found = pairs_of(histogram.release(3, totals, TREE))
+    assert found == expected
+    assert 0 < len(found) < 2000
+    assert list(found) == sorted(found)

@@ -44,7 +44,7 @@ class ChosenBlocks:
         attempt: int = 0,
         extension: int = 0,
         *,
-        out: NDArray[np.uint64] | None = None,
+        out: NDArray[np.uint64] | None = None,  # noqa: ARG002
     ) -> NDArray[np.uint64]:
         places = [int(lo) for lo in where.lo]
         self.asked |= {(place, attempt, extension) for place in places}

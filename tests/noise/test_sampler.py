@@ -108,7 +108,7 @@ def refused_places(law: Law, count: int) -> list[int]:
             attempt: int = 0,
             extension: int = 0,
             *,
-            out: NDArray[np.uint64] | None = None,
+            out: NDArray[np.uint64] | None = None,  # noqa: ARG002
         ) -> NDArray[np.uint64]:
             if attempt:
                 seen.asked |= {(int(lo), attempt, extension) for lo in where.lo}
@@ -287,7 +287,7 @@ class AlwaysMinusZero:
         attempt: int = 0,
         extension: int = 0,
         *,
-        out: NDArray[np.uint64] | None = None,
+        out: NDArray[np.uint64] | None = None,  # noqa: ARG002
     ) -> NDArray[np.uint64]:
         assert extension == 0
         self.attempts.append(attempt)

@@ -50,6 +50,14 @@ def test_two_persons_with_the_same_ids_do_not_share_the_choice() -> None:
     assert of_person["p"] != of_person["q"]
 
 
+def test_records_without_a_person_share_no_bound() -> None:
+    """Attack 10: each id of the namespace without a name is a person of its own."""
+    updates = [add(str(number), 1, "x", space="") for number in range(9)]
+    bound = Bound(max_records=1, bin_columns=(0,), max_per_bin=1)
+    bounded = within_bound(updates, bound, key=KEY)
+    assert (bounded.kept, bounded.over) == (updates, 0)
+
+
 def test_deletions_are_never_dropped() -> None:
     updates = [delete(str(number), 1, space="p") for number in range(9)]
     assert within_bound(updates, Bound(max_records=1), key=KEY).kept == updates

@@ -11,7 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from retrodp.plan.plan import Plan
 from retrodp.stream import fields
+from retrodp.stream.clock import Clock
 from retrodp.stream.frames import NOT_A_SCALAR
 from retrodp.stream.intake import (
     AFTER_ARRIVAL,
@@ -305,6 +307,20 @@ def test_under_a_person_unit_ids_live_in_the_namespace_of_the_person() -> None:
 def test_under_a_person_unit_a_row_without_a_person_is_refused(op: str) -> None:
     """Attack 10: strangers do not share one bound."""
     assert refusal({"op": op, "who": None}, by=intake(PERSON_UNIT)) == ("who", fields.MISSING)
+
+
+@pytest.mark.parametrize("nobody", [None, "", float("nan")])
+def test_a_row_without_a_person_is_a_person_of_its_own_where_the_plan_says_so(
+    nobody: object,
+) -> None:
+    """Attack 10, the other way out: the namespace without a name, whose ids share no bound."""
+    text = intake(PERSON_UNIT).plan.text
+    plan = Plan.loads(text.replace('who = "text"', 'who = { type = "text", nullable = true }'))
+    by = Intake(plan, Clock.of_stream(plan.stream))
+    taken = take({"who": nobody}, {}, {"op": "delete", "who": nobody}, by=by)
+    assert taken.refused == []
+    assert taken.arrivals.space == ["", "W", ""]
+    assert taken.arrivals.person == [None, "W", None]
 
 
 def test_under_a_person_unit_every_source_names_the_person() -> None:

@@ -15,8 +15,9 @@ def values_of(answer: Answer) -> list[int]:
 
 
 def raised(answer: Answer, by: int) -> Answer:
-    """The answer with every value raised."""
-    return replace(answer, values=tuple(value + by for value in values_of(answer)))
+    """The answer with every value that is there raised."""
+    raised_values = (None if value is None else value + by for value in answer.values)
+    return replace(answer, values=tuple(raised_values))
 
 
 def pairs_of(answer: Answer) -> dict[str, int]:

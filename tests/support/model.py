@@ -137,12 +137,13 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What one release adds up: a weight on a label for the records that are live and meant."""
+    """What one release adds up: weights on a label for the records that are live and meant."""
 
     window: int | None = None
     where: Callable[..., bool] = lambda **_: True
     weight: Callable[..., int] = lambda **_: 1
     label: Callable[..., str] = lambda **_: ""
+    further: Callable[..., tuple[tuple[str, int], ...]] = lambda **_: ()
 
 
 def _bare(value: str | None) -> str:
@@ -153,6 +154,7 @@ def _array(*values: object) -> str:
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 
+MIDDLE = (-10 + 40) // 2  # of the bounds of amount, in steps: a mean is summed from there
 TOTALS = {
     "lines": Measure(),
     "lines_binary": Measure(),
@@ -169,6 +171,12 @@ TOTALS = {
         window=3,
         weight=lambda amount, **_: amount or 0,
         label=lambda country, **_: country,
+    ),
+    "mean_money": Measure(
+        where=lambda amount, gift, **_: amount is not None and not gift,
+        weight=lambda amount, **_: amount - MIDDLE,
+        label=lambda country, **_: f"sum\n{country}",
+        further=lambda country, **_: ((f"count\n{country}", 1),),
     ),
     "by_country": Measure(label=lambda country, gift, **_: _array(country, gift)),
     "by_product": Measure(label=lambda product, **_: _bare(product)),
@@ -190,5 +198,7 @@ def totals(
             live = measure.window is None or round_ - stamp < measure.window
             if live and measure.where(**named):
                 sums[measure.label(**named).encode()] += copies * measure.weight(**named)
+                for label, weight in measure.further(**named):
+                    sums[label.encode()] += copies * weight
         found[name] = {label: total for label, total in sums.items() if total}
     return found

@@ -75,6 +75,11 @@ kind = "sum"
 of = "amount"
 by = "country"
 window = "3d"
+[release.mean_money]
+kind = "mean"
+of = "amount"
+by = "country"
+where = "not gift"
 [release.by_country]
 kind = "histogram"
 by = ["country", "gift"]

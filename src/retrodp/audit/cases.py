@@ -33,6 +33,7 @@ from retrodp.noise.factors.contract import Factor
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 
+EPSILON, DELTA = 3, "1e-6"  # of the audited plans; a larger epsilon is measured more sharply
 ENOUGH = 8  # deviations above a threshold at which a bin is always published
 
 Together = Mapping[str, Mapping[str, Any]]
@@ -84,8 +85,8 @@ class Case:
         model: Model,
         horizon: int,
         stream: Stream = "ids",
-        epsilon: float | str = 1,
-        delta: float | str = "1e-6",
+        epsilon: float | str = EPSILON,
+        delta: float | str = DELTA,
     ) -> Case:
         """Resolve the plan and take its claim."""
         plan = plan_of(
@@ -127,6 +128,12 @@ class Case:
             if isinstance(mechanism, SparseHistogram)
         }
 
+    @property
+    def _declared_sparse(self) -> list[SparseHistogram]:
+        """Releases with a threshold, as they were planned."""
+        mechanisms = [release.mechanism for release in self.releases]
+        return [one for one in mechanisms if isinstance(one, SparseHistogram)]
+
     def tampered(self, tamper: Callable[[Mechanism], Mechanism]) -> Case:
         """The same claim about other mechanisms."""
         return replace(
@@ -144,7 +151,7 @@ class Case:
         }
 
     def neighbours(self, most: int) -> list[Worlds]:
-        """Worst neighbours: `most` windows in full bins, and in sparse ones a bin of its own."""
+        """Worst neighbours: in sparse releases a bin of its own, then `most` windows in full bins."""
         longest = min(
             (release.window or self.horizon for release in self.releases), default=self.horizon
         )
@@ -152,41 +159,46 @@ class Case:
         chosen = worst_windows(Structure.of(self.factor), law=law, longest=longest, most=most)
         contents = unit_contents(self.plan, self.releases)
         found = []
+        if self._declared_sparse:
+            whole = (1, min(self.horizon + 1, 1 + longest))
+            found += [
+                neighbours(
+                    self.plan,
+                    records,
+                    begin=begin,
+                    end=end,
+                    base=others,
+                    beside=self._crowd,
+                    name=f"{what} beside {others} others, added in {begin}, {self._until(end)}",
+                )
+                for what, records in contents
+                for (begin, end), others in ((chosen[0], 0), (whole, 0), (whole, 1))
+            ]
         for number, (begin, end) in enumerate(chosen):
             what, records = contents[number % len(contents)]
-            until = "never deleted" if end > self.horizon else f"deleted in {end}"
             found.append(
                 neighbours(
                     self.plan,
                     records,
                     begin=begin,
                     end=end,
-                    base=self._base(),
-                    name=f"{what}, added in {begin}, {until}",
+                    base=self._crowd,
+                    beside=self._crowd,
+                    name=f"{what}, added in {begin}, {self._until(end)}",
                 )
             )
-        if self.sparse:
-            whole = (1, min(self.horizon + 1, 1 + longest))
-            found += [
-                neighbours(
-                    self.plan,
-                    records,
-                    begin=whole[0],
-                    end=whole[1],
-                    base=others,
-                    name=f"{what}, beside {others} others",
-                )
-                for what, records in contents
-                for others in (0, 1)
-            ]
         return found
 
-    def _base(self) -> int:
+    def _until(self, end: int) -> str:
+        return "never deleted" if end > self.horizon else f"deleted in {end}"
+
+    @property
+    def _crowd(self) -> int:
         """Records of others that keep a bin above its threshold."""
         return max(
             (
                 one.threshold + int(ENOUGH * max(map(float, one.noise.stddev)))
-                for one in self.sparse.values()
+                for one in self._declared_sparse
             ),
             default=0,
         )

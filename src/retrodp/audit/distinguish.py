@@ -28,6 +28,7 @@ from retrodp.audit.structure import Structure
 Floats = NDArray[np.float64]
 Score = Callable[["Seen"], Floats]
 
+DECLARED = "declared ratio"
 RIDGE = 1e-10  # of the mean variance
 MOST_PAIRS = 400  # of columns compared for equality
 FEW, MANY = 500, 8000  # training runs that simple scores learn from
@@ -82,6 +83,8 @@ def declared_score(parts: Sequence[Declared], *, rounding: float) -> Score:
     def score(seen: Seen) -> Floats:
         total = np.zeros(len(seen))
         for part in parts:
+            if not part.change.any():
+                continue
             values = seen.values[:, part.columns]
             weights = part.structure.weights
             if part.law == "gaussian" or not part.structure.square:
@@ -209,7 +212,7 @@ def scores(  # noqa: PLR0913  what scores are made of
     """
     makers: dict[str, Callable[[], Score]] = {}
     if parts:
-        makers["declared ratio"] = lambda: declared_score(parts, rounding=rounding)
+        makers[DECLARED] = lambda: declared_score(parts, rounding=rounding)
     makers["learned line"] = lambda: learned_line(zero, one)
     makers["learned curve"] = lambda: learned_curve(zero, one)
     if zero.values.shape[1] > 1:
@@ -228,6 +231,6 @@ def _covariance(values: Floats) -> Floats:
 
 def _solve(covariance: Floats, right: Floats) -> Floats:
     size = float(np.trace(covariance)) / len(covariance)
-    ridge = np.eye(len(covariance)) * (RIDGE * size or 1.0)
+    ridge = np.eye(len(covariance)) * ((RIDGE * size) or 1.0)
     result: Floats = np.linalg.solve(covariance + ridge, right)
     return result

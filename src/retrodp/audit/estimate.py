@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 
 CUTS = 96  # thresholds tried for one score
 LEAST_SHARE = 2e-4  # of the runs of both worlds beyond the outermost threshold
+BIG = 1e6  # below any broken claim, where losses are compared
 POINTS = (0.0, 0.15, 0.4, 1.0)  # of the plan's epsilon, on the claimed curve
 
 
@@ -39,10 +40,12 @@ class Claim:
         points: Pairs; the last is the plan's.
         loss: The same in one number, which a measure can come close to: epsilon where noise is
             Laplace, else how many deviations the worlds lie apart, sqrt(2 rho).
+        pure: Which of the two.
     """
 
     points: tuple[tuple[float, float], ...]
     loss: float
+    pure: bool
 
     @classmethod
     def of_losses(
@@ -56,13 +59,19 @@ class Claim:
             beside: Delta of thresholds and collisions, which comes on top at every epsilon.
         """
         pure = pure_epsilon(losses)
-        shares = [Fraction(str(share)) * epsilon for share in POINTS]
+        shares = [Fraction(str(share)) * epsilon for share in POINTS if pure is None or share == 1]
         return cls(
             points=tuple(
                 (float(at), min(1.0, delta_of(losses, at) + float(beside))) for at in shares
             ),
             loss=math.sqrt(2 * total_rho(losses)) if pure is None else float(pure),
+            pure=pure is not None,
         )
+
+    @property
+    def far(self) -> Claim:
+        """The plan's point alone, to be approached by epsilon: for events far in the tail."""
+        return replace(self, points=self.points[-1:], pure=True)
 
     @property
     def epsilon(self) -> float:
@@ -103,17 +112,24 @@ class Evidence:
         """Largest amount by which a claimed epsilon is exceeded; above 0 the claim is false."""
         return max(self._at(epsilon, delta) for epsilon, delta in claim.points)
 
-    @property
-    def deviations(self) -> float:
-        """How far apart two Gaussian worlds must lie to show the event like that."""
-        if not 0 < self.p < 1 or not 0 < self.q < 1:
-            return 0.0 if self.p <= self.q else math.inf
-        return max(0.0, float(ndtri(self.p) - ndtri(self.q)))
+    def loss(self, claim: Claim) -> float:
+        """What the event shows of `Claim.loss`: epsilon, or deviations between Gaussian worlds."""
+        return float(_loss(np.array(self.p), np.array(self.q), pure=claim.pure))
+
+    def strength(self, claim: Claim) -> tuple[float, float]:
+        """Order of evidence: by how much the claim is broken, and if not, by the loss shown."""
+        return max(0.0, self.excess(claim)), self.loss(claim)
 
     def _at(self, epsilon: float, delta: float) -> float:
         if self.p <= delta:
             return -epsilon - 1.0
         return math.log((self.p - delta) / self.q) - epsilon
+
+
+def _loss(p: Floats, q: Floats, *, pure: bool) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.log(p) - np.log(q) if pure else ndtri(p) - ndtri(q)
+    return np.where(p > q, apart, 0.0)
 
 
 def proportion_above(hits: Floats | float, runs: int, miss: float) -> Floats:
@@ -194,11 +210,13 @@ def best_cut(name: str, scores: tuple[Floats, Floats], claim: Claim, *, miss: fl
             other = 1 - world
             p = proportion_above(counts[world].astype(np.float64), sizes[world], miss / 2)
             q = proportion_below(counts[other].astype(np.float64), sizes[other], miss / 2)
-            gap = np.full(len(cuts), -math.inf)
+            gap = np.zeros(len(cuts))
             for epsilon, delta in claim.points:
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    here = np.where(p > delta, np.log((p - delta) / q) - epsilon, -math.inf)
+                    here = np.where(p > delta, np.log((p - delta) / q) - epsilon, 0.0)
                 gap = np.maximum(gap, here)
+            if gap.max() <= 0:
+                gap = _loss(p, q, pure=claim.pure) - BIG
             place = int(np.argmax(gap))
             if gap[place] > best[0]:
                 cut = Cut(name=name, threshold=float(cuts[place]), upper=upper, world=world)
@@ -214,6 +232,7 @@ def samples_needed(
     None if it does not break it. By the normal approximation, with the same margin for chance as for doubt: an event that beats
     the claim by `z` deviations twice is found with a probability of at least 1 - miss.
     """
+    p = min(p, 1.0)  # a sum over rounds may be larger
     gap = p - delta - math.exp(claim_epsilon) * q
     if gap <= 0:
         return None

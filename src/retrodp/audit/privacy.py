@@ -12,13 +12,15 @@ from fractions import Fraction
 
 from retrodp.audit.cases import Case, outlines
 from retrodp.audit.coins import Seed
-from retrodp.audit.distinguish import scores
+from retrodp.audit.distinguish import DECLARED, scores
 from retrodp.audit.estimate import Claim, Evidence, best_cut, samples_needed
+from retrodp.audit.histories import Round
 from retrodp.audit.released import (
     ROUNDING,
     Noise,
     View,
     asked,
+    bystanders,
     components,
     draw_noise,
     is_as_declared,
@@ -29,12 +31,12 @@ from retrodp.audit.released import (
 from retrodp.audit.report import Row, Verdict
 from retrodp.audit.structure import Structure, windows, worst_size
 from retrodp.audit.thresholds import DRIFT, worst_crossing
-from retrodp.audit.worlds import Worlds, lived, moved
+from retrodp.audit.worlds import Trajectory, Worlds, lived, moved
 
 MISS = 1e-3
 """Probability that anything sound is accused in one run with a fresh seed, all rows together."""
 
-SCORES = 6
+EVENTS = 7  # counted for one pair of worlds
 SCALES = (Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3))
 """Factors by which noise could be too small, tried in turn for the stated power."""
 
@@ -60,17 +62,24 @@ class Size:
     deep: bool = False
 
 
-SMOKE = Size(horizon=7, runs=16_000, asked=400, windows=3, keys=3)
-DEEP = Size(horizon=15, runs=200_000, asked=2_000, windows=8, keys=8, deep=True)
+SMOKE = Size(horizon=7, runs=16_000, asked=1_000, windows=3, keys=3)
+DEEP = Size(horizon=15, runs=200_000, asked=4_000, windows=8, keys=8, deep=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The strongest evidence about one pair of worlds."""
+    """What was found about one pair of worlds.
+
+    Attributes:
+        worlds: The pair.
+        evidence: The strongest.
+        epsilon: Greatest lower bound of any event at the plan's delta.
+        as_declared: Whether the releases publish totals plus their declared noise.
+    """
 
     worlds: Worlds
     evidence: Evidence
-    view: View
+    epsilon: float
     as_declared: bool
 
 
@@ -86,7 +95,7 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
     pairs = case.neighbours(size.windows)
     keys = seed.keys(case.horizon, "intake")
     exact = [lived(case.plan, case.releases, worlds, keys) for worlds in pairs]
-    paths = [moved(rounds) for rounds in exact]
+    paths = [_seen_paths(case, rounds) for rounds in exact]
     declared = [is_as_declared(case.mechanisms, rounds, seed) for rounds in exact]
     noise: Noise = {}
     if any(declared):
@@ -97,45 +106,55 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
             seeds=_seeds(seed, size.keys),
         )
     structures = case.structures()
-    each = miss / (len(pairs) * SCORES)
+    each = miss / (len(pairs) * EVENTS)
     found = []
     for worlds, rounds, path, sound in zip(pairs, exact, paths, declared, strict=True):
-        if sound and not path:
-            continue
         view = (
             view_of(case.mechanisms, path, noise, structures)
             if sound
             else asked(case.mechanisms, rounds, runs=size.asked, seed=seed)
         )
+        if not any(seen.values.shape[1] for seen in view.worlds):
+            continue  # nothing was ever published
+        tried = evidence_of(view, case.claim, miss=each)
         found.append(
             Finding(
                 worlds=worlds,
-                evidence=strongest(view, case.claim, miss=each),
-                view=view,
+                evidence=max(tried, key=lambda one: one.strength(case.claim)),
+                epsilon=max(one.epsilon(case.claim.delta) for one in tried),
                 as_declared=sound,
             )
         )
+        if not sound and found[-1].evidence.excess(case.claim) > 0:
+            break  # asking is slow, and what is accused is accused
     return found
 
 
-def strongest(view: View, claim: Claim, *, miss: float, only: str = "") -> Evidence:
-    """Every score's best event on one half, counted on the other; the one that tells most.
+def _seen_paths(case: Case, rounds: tuple[list[Round], list[Round]]) -> list[Trajectory]:
+    """Coordinates that an adversary looks at: those that differ, and one more of each component."""
+    return moved(rounds) + bystanders(case.mechanisms, case.horizon)
+
+
+def evidence_of(view: View, claim: Claim, *, miss: float, only: str = "") -> list[Evidence]:
+    """Every score's best event on one half of the runs, counted on the other.
 
     Args:
         view: Runs of both worlds.
         claim: What is doubted.
-        miss: Of one score.
+        miss: Of one event.
         only: The name of the one score to use; "" for all.
     """
-    train = [seen.half(0) for seen in view.worlds]
-    held = [seen.half(1) for seen in view.worlds]
+    train = view.worlds[0].half(0), view.worlds[1].half(0)
+    held = view.worlds[0].half(1), view.worlds[1].half(1)
+    learned = scores(*train, view.declared, raw=view.raw, rounding=ROUNDING, only=only)
     found = []
-    for name, score in scores(
-        train[0], train[1], view.declared, raw=view.raw, rounding=ROUNDING, only=only
-    ).items():
-        cut = best_cut(name, (score(train[0]), score(train[1])), claim, miss=miss)
-        found.append(cut.evidence((score(held[0]), score(held[1])), miss=miss))
-    return max(found, key=lambda evidence: evidence.excess(claim))
+    for name, score in learned.items():
+        halves = [(score(half[0]), score(half[1])) for half in (train, held)]
+        aims = [claim, claim.far] if name == DECLARED else [claim]
+        for aim in aims:
+            cut = best_cut(name, halves[0], aim, miss=miss)
+            found.append(cut.evidence(halves[1], miss=miss))
+    return found
 
 
 def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) -> float | None:
@@ -146,7 +165,7 @@ def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) ->
     if not worst.as_declared:
         return None
     rounds = lived(case.plan, case.releases, worst.worlds, seed.keys(case.horizon, "intake"))
-    path = moved(rounds)
+    path = _seen_paths(case, rounds)
     for scale in SCALES:
         planted = case.tampered(
             lambda inner, scale=scale: with_noise(inner, lambda noise: smaller(noise, scale))
@@ -155,7 +174,8 @@ def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) ->
             planted.mechanisms, slots=len(path), runs=size.runs, seeds=_seeds(seed, 1)
         )
         view = view_of(planted.mechanisms, path, noise, case.structures())
-        if strongest(view, case.claim, miss=miss, only="declared ratio").excess(case.claim) > 0:
+        tried = evidence_of(view, case.claim, miss=miss, only=DECLARED)
+        if any(one.excess(case.claim) > 0 for one in tried):
             return float(scale)
     return None
 
@@ -178,11 +198,11 @@ def _measured(
     case: Case, found: Sequence[Finding], seed: Seed, size: Size, *, miss: float
 ) -> Row:
     claim = case.claim
-    worst = max(found, key=lambda finding: finding.evidence.excess(claim))
+    worst = max(found, key=lambda finding: finding.evidence.strength(claim))
     accused = worst.evidence.excess(claim) > 0
-    at_plan = max(finding.evidence.epsilon(claim.delta) for finding in found)
-    reached = max(_loss(case.model, finding.evidence) for finding in found)
-    each = miss / (len(found) * SCORES)
+    at_plan = max(finding.epsilon for finding in found)
+    reached = max(finding.evidence.loss(claim) for finding in found)
+    each = miss / (len(found) * EVENTS)
     planted = None if accused else power(case, worst, seed, size, miss=each)
     unit = "epsilon" if case.model == "pure" else "deviations"
     return Row(
@@ -210,10 +230,6 @@ def _measured(
             "noise_too_small_by_found": planted,
         },
     )
-
-
-def _loss(model: str, evidence: Evidence) -> float:
-    return evidence.epsilon(0.0) if model == "pure" else evidence.deviations
 
 
 def _threshold(case: Case, name: str, threshold: int) -> Row:

@@ -249,6 +249,23 @@ def view_of(
     return View(worlds=(zero, one), declared=tuple(declared), raw=np.concatenate(raw))
 
 
+def bystanders(mechanisms: Mapping[str, Mechanism], horizon: int) -> list[Trajectory]:
+    """One coordinate a component that the unit does not touch, always published.
+
+    An adversary sees it too: noise that is shared where it must not be is found beside it.
+    """
+    found = []
+    for name, mechanism in mechanisms.items():
+        total = 0
+        if isinstance(mechanism, SparseHistogram):
+            total = 2 * mechanism.threshold + 10 * max(mechanism.noise.half_all)
+        path = (total,) * horizon
+        for component in components(mechanism) or {}:
+            label = f"{component}\nbystander" if component else "bystander"
+            found.append(Trajectory(release=name, label=label.encode(), zero=path, one=path))
+    return found
+
+
 def _component(mechanism: Mechanism, label: bytes) -> str:
     names = components(mechanism) or {}
     return label.split(b"\n")[0].decode() if len(names) > 1 else ""
@@ -263,50 +280,27 @@ def asked(
 ) -> View:
     """Published numbers of every coordinate, the releases asked as they stand, once a key."""
     horizon = len(worlds[0])
-    columns = [
-        (round_, name, label)
-        for round_ in range(1, horizon + 1)
-        for name in mechanisms
-        for label in _labels(worlds, name)
-    ]
-    place = {column: number for number, column in enumerate(columns)}
-    seen = []
-    for world in worlds:
-        values = np.zeros((runs, len(columns)))
-        present = np.zeros((runs, len(columns)), dtype=np.bool_)
+    place: dict[tuple[int, str, str], int] = {}
+    cells: tuple[list[tuple[int, int, float]], ...] = ([], [])
+    for found, world in zip(cells, worlds, strict=True):
         for run in range(runs):
             keys = seed.keys(horizon, "asked", run)
             for round_, lived in enumerate(world, start=1):
                 for name, mechanism in mechanisms.items():
                     answer = mechanism.release(round_, lived.totals[name], keys)
                     for label, value in _figures(answer):
-                        column = place.get((round_, name, label))
-                        if column is not None and value is not None:
-                            values[run, column] = value
-                            present[run, column] = True
+                        column = place.setdefault((round_, name, label), len(place))
+                        if value is not None:
+                            found.append((run, column, value))
+    seen = []
+    for found in cells:
+        values = np.zeros((runs, len(place)))
+        present = np.zeros((runs, len(place)), dtype=np.bool_)
+        for run, column, value in found:
+            values[run, column] = value
+            present[run, column] = True
         seen.append(Seen(values, present))
-    kept = [
-        column
-        for column in range(len(columns))
-        if seen[0].present is not None
-        and seen[1].present is not None
-        and (seen[0].present[:, column].any() or seen[1].present[:, column].any())
-    ]
-    zero, one = (
-        Seen(world.values[:, kept], world.present[:, kept]) if world.present is not None else world
-        for world in seen
-    )
-    return View(worlds=(zero, one), declared=(), raw=np.zeros(len(kept)))
-
-
-def _labels(worlds: tuple[list[Round], list[Round]], name: str) -> list[str]:
-    labels = {
-        label.split(b"\n")[-1].decode()
-        for world in worlds
-        for lived in world
-        for label in lived.totals[name]
-    }
-    return sorted(labels | {""})
+    return View(worlds=(seen[0], seen[1]), declared=(), raw=np.zeros(len(place)))
 
 
 def _figures(answer: Answer) -> list[tuple[str, int | None]]:

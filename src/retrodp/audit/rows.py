@@ -19,7 +19,7 @@ from retrodp.plan.plan import Plan
 from retrodp.stream.update import Op, QueuedUpdate, Record
 
 DAY = 86_400_000_000  # microseconds
-TEXTS = ("tea", "ink", "[x]")  # one that looks like a label of several columns
+TEXTS = ("tea", "ink", "vat", "[x]")  # one that looks like a label of several columns
 DATES = ("2024-01-01", "2024-12-31")
 _RANKS = {Op.DELETE: 0, Op.REPLACE: 1, Op.ADD: 2}  # delete_first
 _pack = msgspec.msgpack.Encoder().encode

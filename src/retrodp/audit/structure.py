@@ -102,9 +102,14 @@ def worst_windows(
     """
     size = structure.l1 if law == "laplace" and structure.square else structure.l2_squared
     horizon = structure.horizon
-    ranked = sorted(
-        windows(horizon, longest), key=lambda pair: (-round(size(window(horizon, *pair)), 9), pair)
-    )
+
+    def order(pair: tuple[int, int]) -> tuple[float, int, int]:
+        # Of equals the shortest in the middle: rounds on either side tell what the noise was.
+        begin, end = pair
+        exact = round(size(window(horizon, begin, end)), 9)
+        return -exact, end - begin, abs(begin + end - horizon - 2)
+
+    ranked = sorted(windows(horizon, longest), key=order)
     kinds = (
         [pair for pair in ranked if pair[1] == horizon + 1],
         [pair for pair in ranked if pair[1] == pair[0] + 1],

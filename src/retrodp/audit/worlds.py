@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrodp.audit.histories import Arrived, History, Round, exact_rounds
-from retrodp.audit.rows import Point, all_values, update
+from retrodp.audit.rows import TEXTS, Point, all_values, update
 from retrodp.engine.compile import CompiledRelease
 from retrodp.noise.key import NoiseKeys
 from retrodp.plan.columns import Canonical
@@ -66,15 +66,24 @@ class Trajectory:
 def unit_contents(plan: Plan, releases: Sequence[CompiledRelease]) -> list[tuple[str, list[Values]]]:
     """Contents of one unit's records that move the releases most, in each way worth trying.
 
-    A record of greatest weight; for a unit of several records as many as the plan allows, in as
+    A record of greatest weight for every set of releases that it can move; for a unit of several records as many as the plan allows, in as
     few bins as they may be, and in as many as there are.
     """
     weights = {values: _weight(plan, releases, values) for values in all_values(plan, PERSON)}
     heaviest = max(size for size, _ in weights.values())
     stream = plan.stream
     if stream.max_records is None:
-        chosen = next(values for values, (size, _) in weights.items() if size == heaviest)
-        return [("one record", [chosen])]
+        best: dict[frozenset[str], tuple[float, Values]] = {}
+        for values, (size, labels) in weights.items():
+            touched = frozenset(name for name, _ in labels)
+            if touched and size > best.get(touched, (0.0, values))[0]:
+                best[touched] = (size, values)
+        # A record that moves only some releases is told apart by those that it does not move.
+        ranked = sorted(best.items(), key=lambda entry: (-entry[1][0], sorted(entry[0])))
+        return [
+            (f"one record of {' and '.join(sorted(touched))}", [values])
+            for touched, (_, values) in ranked
+        ]
     kinds: dict[tuple[frozenset[tuple[str, bytes]], Values], Values] = {}
     for values, (size, labels) in weights.items():
         if size == heaviest:
@@ -126,7 +135,14 @@ def _within(plan: Plan, bins: Sequence[Values]) -> bool:
 
 
 def neighbours(  # noqa: PLR0913  the parts of a pair of worlds
-    plan: Plan, contents: Sequence[Values], *, begin: int, end: int, base: int, name: str
+    plan: Plan,
+    contents: Sequence[Values],
+    *,
+    begin: int,
+    end: int,
+    base: int = 0,
+    beside: int = 0,
+    name: str,
 ) -> Worlds:
     """Streams that differ in one unit whose records are there in rounds begin..end - 1.
 
@@ -136,6 +152,7 @@ def neighbours(  # noqa: PLR0913  the parts of a pair of worlds
         begin: Round in which they are added.
         end: Round in which they are deleted; horizon + 1: never.
         base: Records of others in the same bins, there in all rounds of both worlds.
+        beside: Records of others in other bins of open columns, likewise.
         name: For the report.
     """
     ids = plan.stream.ids
@@ -145,11 +162,13 @@ def neighbours(  # noqa: PLR0913  the parts of a pair of worlds
     ]
     common: dict[int, list[QueuedUpdate]] = {round_: [] for round_ in _rounds(plan)}
     own: dict[int, list[QueuedUpdate]] = {round_: [] for round_ in _rounds(plan)}
+    crowds = [(values, base) for values in dict.fromkeys(contents)]
+    crowds += [(values, beside) for values in _elsewhere(plan, contents)]
     windowed = any(release.window for release in plan.releases)
     for round_ in _rounds(plan) if windowed else [1]:  # they would stop to count after a window
-        for number in range(base):
-            person = f"other {round_} {number}"
-            for place, values in enumerate(dict.fromkeys(contents)):
+        for place, (values, size) in enumerate(crowds):
+            for number in range(size):
+                person = f"other {round_} {place} {number}"
                 other = Point(
                     id=f"{person} {place}" if ids else "",
                     stamp=round_,
@@ -173,6 +192,18 @@ def neighbours(  # noqa: PLR0913  the parts of a pair of worlds
 
 def _rounds(plan: Plan) -> range:
     return range(1, plan.stream.horizon + 1)
+
+
+def _elsewhere(plan: Plan, contents: Sequence[Values]) -> list[Values]:
+    """The first contents with other texts: bins before and after in any order of the labels."""
+    person = plan.stream.person
+    texts = [c.type == "text" and c.name != person for c in plan.columns]
+    used = {value for values in contents for value, text in zip(values, texts, strict=True) if text}
+    return [
+        tuple(other if text else value for value, text in zip(contents[0], texts, strict=True))
+        for other in TEXTS
+        if other not in used
+    ]
 
 
 def _of_person(plan: Plan, values: Values, person: str) -> Values:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -71,7 +74,12 @@ def _run(store: Store, receipts: Path, *, quiet: bool) -> None:
         if not quiet:
             notes().print("Reading the order book (2010-12-01 to 2011-12-09)")
         store.ingest(read_file(shipped.data_path(), store.layout()))
-    with closing_rounds(quiet=quiet or store.round >= store.horizon) as progress:
+    with closing_rounds(quiet=quiet or store.round >= store.horizon) as shown:
+
+        def progress(_done: int, _todo: int) -> None:
+            if shown is not None:
+                shown(store.round, store.horizon)
+
         store.close_through(max(ROUNDS_BEFORE, store.round), progress=progress)
         if store.round == ROUNDS_BEFORE:
             _forget(store, receipts)
@@ -107,8 +115,19 @@ def _story() -> list[str]:
 
 
 def _try_next(directory: Path) -> list[str]:
+    command = _command()
     return [
-        f"retrodp show --store {directory}",
-        f"retrodp check {directory / 'plan.toml'}",
-        "retrodp run my-plan.toml my-updates.csv --store my-store",
+        f"{command} show --store {directory}",
+        f"{command} new my-plan.toml --from my-updates.csv",
+        f"{command} check my-plan.toml",
+        f"{command} run my-plan.toml my-updates.csv --store my-store",
     ]
+
+
+def _command() -> str:
+    """How this program is called from here: by name if the shell finds it, else by its path."""
+    called = Path(sys.argv[0])
+    found = shutil.which("retrodp")
+    if found is not None and Path(found).resolve() == called.resolve():
+        return "retrodp"
+    return os.path.relpath(called)

@@ -179,6 +179,8 @@ def export(
         if output is None:
             if as_json:
                 raise UsageError("--json describes a file that was written; name one with -o.")
+            if chosen == "parquet":
+                raise UsageError("Parquet is not written to standard output; name a file with -o.")
             write(published, sys.stdout.buffer, format=chosen, selection=selection)
             return
         rows = write_file(published, output, format=chosen, selection=selection)

@@ -171,6 +171,7 @@ class Backup:
     def retire(self, *, erase_ledger: bool) -> None:
         """End the old store; what it holds is in the new one."""
         self.ledger.retire()
+        self.files.backup.unlink(missing_ok=True)  # nothing it could do is dangerous any more
         if self.key is not None and self.key.tree.round <= self.key.tree.horizon:
             self.keeper.rewrite(replace(self.key, tree=self.key.tree.destroyed()))
         if erase_ledger:

@@ -16,12 +16,17 @@ from typing import Any
 
 from retrodp.engine.compile import is_sparse, mechanism_of, statistic_of
 from retrodp.errors import BudgetError, NotInThisVersionError, PlanError
-from retrodp.mechanisms.calibrate import choose_factor, gaussian_process, laplace_process
+from retrodp.mechanisms.calibrate import (
+    choose_any_factor,
+    choose_factor,
+    gaussian_process,
+    laplace_process,
+)
 from retrodp.mechanisms.calibrated import CalibratedNoise, losses_of
 from retrodp.mechanisms.threshold import threshold_for
-from retrodp.noise.factors.contract import Factor
+from retrodp.noise.factors.dense import DenseFactor
 from retrodp.noise.prf import collision_bound
-from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import AnyFactor, Process
 from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
@@ -41,18 +46,19 @@ class _Part:
     """One component of a release on its way to calibrated noise."""
 
     label: str
-    factor: Factor
+    factor: AnyFactor
     component: Component
     split: tuple[int, ...]
     share: Fraction
     level: Fraction
 
-    def gaussian(self, rho: Fraction) -> NoiseProcess:
+    def gaussian(self, rho: Fraction) -> Process:
         return gaussian_process(
             self.factor, rho=rho * self.share, amount=self.component.amount, split=self.split
         )
 
-    def laplace(self, epsilon: Fraction) -> NoiseProcess:
+    def laplace(self, epsilon: Fraction) -> Process:
+        assert not isinstance(self.factor, DenseFactor)
         return laplace_process(
             self.factor,
             epsilon=epsilon * self.share,
@@ -60,10 +66,10 @@ class _Part:
             split=self.split,
         )
 
-    def losses(self, process: NoiseProcess) -> tuple[PrivacyLoss, ...]:
+    def losses(self, process: Process) -> tuple[PrivacyLoss, ...]:
         return losses_of(process, amount=self.component.amount, split=self.split)
 
-    def noise(self, process: NoiseProcess) -> CalibratedNoise:
+    def noise(self, process: Process) -> CalibratedNoise:
         return CalibratedNoise.of(
             self.label,
             process,
@@ -144,12 +150,7 @@ def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
             f"release.{release.name} adds up a column that has a single value.",
             do="Widen the column's min and max.",
         )
-    factor = choose_factor(
-        release.factor,
-        horizon=plan.stream.horizon,
-        law=LAWS[plan.privacy.model],
-        window=release.window,
-    )
+    factor = _factor(plan, release)
     protection = protection_of(plan)
     parts = tuple(
         _Part(
@@ -168,6 +169,33 @@ def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
         for component in components
     )
     return _Item(release=release, parts=parts, sparse=is_sparse(plan, release), share=share)
+
+
+def _factor(plan: Plan, release: Release) -> AnyFactor:
+    horizon, law = plan.stream.horizon, LAWS[plan.privacy.model]
+    if not plan.privacy.forward_secrecy:
+        return choose_any_factor(
+            release.factor,
+            horizon=horizon,
+            law=law,
+            window=release.window,
+            coordinates=planned_bins(plan, release),
+        )
+    if release.factor == "dense":
+        raise PlanError(
+            f'release.{release.name}.factor = "dense" under forward secrecy: all noise of a dense '
+            "factor stays derivable from the key until the horizon, that of past rounds too.",
+            expected="privacy.forward_secrecy = false",
+            do="Set it if whoever holds the key may see past counts, or leave factor out.",
+        )
+    return choose_factor(release.factor, horizon=horizon, law=law, window=release.window)
+
+
+def planned_bins(plan: Plan, release: Release) -> int:
+    """Bins of a release: the public ones, or as many open labels as are planned."""
+    if is_sparse(plan, release):
+        return _max_bins(release)
+    return math.prod(len(plan.column(name).public_values or ()) for name in release.by)
 
 
 def _refuse_open_sums(plan: Plan, release: Release) -> None:
@@ -229,7 +257,7 @@ def _parts_of_delta(
     }
 
 
-def _threshold(item: _Item, made: Mapping[str, NoiseProcess], delta: Fraction) -> int:
+def _threshold(item: _Item, made: Mapping[str, Process], delta: Fraction) -> int:
     (part,) = item.parts
     return threshold_for(
         made[part.label], delta=delta, records=sum(part.split), per_bin=max(part.split)
@@ -243,7 +271,7 @@ def _max_bins(release: Release) -> int:
 
 def _made(
     plan: Plan, items: Sequence[_Item], delta: Fraction
-) -> tuple[dict[str, NoiseProcess], dict[str, str]]:
+) -> tuple[dict[str, Process], dict[str, str]]:
     """The noise of every part by its label, and what the parts spend together."""
     parts = [part for item in items for part in item.parts]
     if plan.privacy.model == "pure":
@@ -257,7 +285,7 @@ def _made(
 
 
 def _entry(
-    plan: Plan, item: _Item, made: Mapping[str, NoiseProcess], delta: Fraction | None
+    plan: Plan, item: _Item, made: Mapping[str, Process], delta: Fraction | None
 ) -> Mapping[str, Any]:
     first, *further = [part.noise(made[part.label]).spec() for part in item.parts]
     entry: dict[str, Any] = {

@@ -68,7 +68,11 @@ def verify(store: Store, forgotten: Sequence[Forgotten] = ()) -> Verified:
         "differing_rows": differing,
         "changed_rounds": changed,
         "forgotten": entries,
-        "files_scanned": [_name(store, path) for path in files_of(directory, store.key_path)],
+        "files_scanned": [
+            _name(store, path)
+            for path in files_of(directory, store.key_path)
+            if path != store.files.certificate.absolute()  # the one before this one
+        ],
         "fingerprint": store.resolved.fingerprint,
         "version": importlib.metadata.version("retrodp"),
         "key": _key_statement(store),

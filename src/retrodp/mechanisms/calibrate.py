@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import overload
 
 from retrodp import _check
 from retrodp.errors import PlanError
 from retrodp.mechanisms.calibrated import ONE_RECORD, CalibratedNoise
+from retrodp.noise.dense import DenseProcess
 from retrodp.noise.factors.binary import BinaryFactor
 from retrodp.noise.factors.contract import Factor
 from retrodp.noise.factors.delannoy import best_delannoy
+from retrodp.noise.factors.dense import DenseFactor, best_dense, rows_of, square_root
 from retrodp.noise.factors.fresh import FreshFactor
 from retrodp.noise.factors.haar import best_haar
 from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import AnyFactor, Process
 from retrodp.privacy.budget import PureDP, zCDP
 
 VARIANCE_GRID = 1024  # a variance is rounded up to a multiple of 1/1024 step squared
@@ -27,11 +31,23 @@ _FACTORS: dict[str, Callable[[int], Factor]] = {
 }
 
 
+_LASTING: dict[str, Callable[[int, int | None], DenseFactor]] = {
+    "dense": best_dense,
+    "sqrt": square_root,
+}
+
+MOST_DENSE_ROUNDS = 1000
+"""A round of a dense factor draws as many nodes a coordinate as its number."""
+
+MOST_DENSE_COORDINATES = 10**5
+"""Coordinates of a release, planned where they are open, up to which that takes seconds."""
+
+
 def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = None) -> Factor:
-    """The factor a release uses.
+    """The factor of a release whose past noise must become underivable as rounds close.
 
     Args:
-        choice: "auto", or the name of a factor.
+        choice: "auto", or the name of such a factor.
         horizon: Rounds covered.
         law: "gaussian" or "laplace".
         window: Length of the sliding window in rounds, if the release has one.
@@ -42,7 +58,8 @@ def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = N
     """
     if choice != "auto":
         if choice not in _FACTORS:
-            raise PlanError(f"Unknown factor {choice!r}.", expected=", ".join(["auto", *_FACTORS]))
+            known = ", ".join(["auto", *_FACTORS, *_LASTING])
+            raise PlanError(f"Unknown factor {choice!r}.", expected=known)
         return _FACTORS[choice](horizon)
     tree: Factor = best_haar(horizon) if law == "gaussian" else best_delannoy(horizon)
     if window is None:
@@ -51,18 +68,74 @@ def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = N
     return min((fresh, tree), key=lambda factor: worst_error(factor, law))
 
 
-def worst_error(factor: Factor, law: str) -> float:
+def choose_any_factor(
+    choice: str, *, horizon: int, law: str, window: int | None = None, coordinates: int = 1
+) -> AnyFactor:
+    """The factor of a release whose noise may stay derivable until the horizon.
+
+    Args:
+        choice: "auto", or the name of any factor.
+        horizon: Rounds covered.
+        law: "gaussian" or "laplace".
+        window: Length of the sliding window in rounds, if the release has one.
+        coordinates: Bins of the release; where they are open, as many as are planned.
+
+    Returns:
+        With "auto" the factor of least worst error, dense ones included where they fit.
+
+    Raises:
+        PlanError: A dense factor was named and does not fit.
+    """
+    unfit = why_not_dense(horizon=horizon, law=law, coordinates=coordinates)
+    if choice in _LASTING:
+        if unfit is not None:
+            raise PlanError(f'factor = "{choice}" does not fit: {unfit}.', do=_OTHERS)
+        return _LASTING[choice](horizon, window)
+    lean = choose_factor(choice, horizon=horizon, law=law, window=window)
+    if choice != "auto" or unfit is not None:
+        return lean
+    factors: tuple[AnyFactor, ...] = (lean, best_dense(horizon, window))
+    return min(factors, key=lambda factor: worst_error(factor, law))
+
+
+_OTHERS = 'Leave factor out, or name "haar" (zcdp), "delannoy" (pure) or "binary".'
+
+
+def why_not_dense(*, horizon: int, law: str, coordinates: int) -> str | None:
+    """What a dense factor needs and does not find, or None if it fits."""
+    if law != "gaussian":
+        return 'it needs Gaussian noise, model = "zcdp"'
+    if horizon > MOST_DENSE_ROUNDS:
+        return f"the horizon of {horizon} rounds is above {MOST_DENSE_ROUNDS}"
+    if coordinates > MOST_DENSE_COORDINATES:
+        return f"{coordinates} bins are more than {MOST_DENSE_COORDINATES}"
+    return None
+
+
+def worst_error(factor: AnyFactor, law: str) -> float:
     """Largest variance of a round at unit budget, up to a constant of the law."""
+    if isinstance(factor, DenseFactor):
+        return factor.window_l2sq * float(rows_of(factor).squares.max())
     price = factor.window_l2sq if law == "gaussian" else factor.window_l1**2
     return price * int(factor.profile().squares.max()) / factor.denominator**2
 
 
+@overload
 def gaussian_process(
     factor: Factor, *, rho: Fraction, amount: int, split: tuple[int, ...] = ONE_RECORD
-) -> NoiseProcess:
+) -> NoiseProcess: ...
+@overload
+def gaussian_process(
+    factor: AnyFactor, *, rho: Fraction, amount: int, split: tuple[int, ...] = ONE_RECORD
+) -> Process: ...
+def gaussian_process(
+    factor: AnyFactor, *, rho: Fraction, amount: int, split: tuple[int, ...] = ONE_RECORD
+) -> Process:
     """Discrete Gaussian noise that costs at most `rho` zCDP for every window of any unit."""
     exact = Fraction(factor.window_l2sq * amount * amount * sum(n * n for n in split)) / (2 * rho)
     variance = Fraction(math.ceil(exact * VARIANCE_GRID), VARIANCE_GRID)
+    if isinstance(factor, DenseFactor):
+        return DenseProcess(factor=factor, scale=variance)
     return NoiseProcess(factor=factor, law="gaussian", scale=variance)
 
 
@@ -90,11 +163,18 @@ def calibrated(  # noqa: PLR0913  the researcher's constructor: every argument i
     _check.whole(least=1, horizon=horizon, amount=amount)
     _check.probability(level=level)
     if isinstance(budget, zCDP):
-        chosen = choose_factor(factor, horizon=horizon, law="gaussian", window=window)
-        process = gaussian_process(chosen, rho=budget.rho, amount=amount)
+        process = gaussian_process(
+            _named(factor, horizon=horizon, window=window), rho=budget.rho, amount=amount
+        )
     else:
         chosen = choose_factor(factor, horizon=horizon, law="laplace", window=window)
         process = laplace_process(chosen, epsilon=budget.epsilon, amount=amount)
     return CalibratedNoise.of(
         name, process, step=step, amount=amount, split=ONE_RECORD, level=level
     )
+
+
+def _named(choice: str, *, horizon: int, window: int | None) -> AnyFactor:
+    """A factor for Gaussian noise; a dense one only if it is named."""
+    choose = choose_any_factor if choice in _LASTING else choose_factor
+    return choose(choice, horizon=horizon, law="gaussian", window=window)

@@ -15,20 +15,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrodp.mechanisms.answer import Answer
+from retrodp.noise.dense import DenseProcess
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import Process, process_from_spec
 from retrodp.noise.tails import half_width, half_width_all
 from retrodp.privacy.loss import PrivacyLoss, PureLoss
-from retrodp.privacy.neighbours import gaussian_losses
+from retrodp.privacy.neighbours import gaussian_losses, gaussian_norm
 
 ONE_RECORD = (1,)
 
 
 def losses_of(
-    process: NoiseProcess, *, amount: int, split: tuple[int, ...] = ONE_RECORD
+    process: Process, *, amount: int, split: tuple[int, ...] = ONE_RECORD
 ) -> tuple[PrivacyLoss, ...]:
     """Loss of one release for one unit, whose records fall on coordinates as `split` says."""
+    match process:
+        case NoiseProcess():
+            return _weighted_losses(process, amount, split)
+        case DenseProcess():
+            norm = gaussian_norm(
+                process.factor.window_l2sq,
+                nodes=process.factor.horizon,
+                variance=process.scale,
+                split=split,
+                scale=amount,
+            )
+            return (norm,)
+        case _:
+            assert_never(process)
+
+
+def _weighted_losses(
+    process: NoiseProcess, amount: int, split: tuple[int, ...]
+) -> tuple[PrivacyLoss, ...]:
     factor = process.factor
     match process.law:
         case "laplace":
@@ -59,7 +80,7 @@ class CalibratedNoise:
     """
 
     release: str
-    process: NoiseProcess
+    process: Process
     step: Fraction
     amount: int
     split: tuple[int, ...]
@@ -72,7 +93,7 @@ class CalibratedNoise:
     def of(
         cls,
         release: str,
-        process: NoiseProcess,
+        process: Process,
         *,
         step: Fraction,
         amount: int,
@@ -164,7 +185,7 @@ class CalibratedNoise:
         """Read what `spec` wrote."""
         return cls(
             release=spec["release"],
-            process=NoiseProcess.from_spec(spec["process"]),
+            process=process_from_spec(spec["process"]),
             step=Fraction(spec["step"]),
             amount=spec["amount"],
             split=tuple(spec["split"]),

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from retrodp.mechanisms.answer import Answer
-from retrodp.noise.factors.contract import Factor
 from retrodp.noise.key import NoiseKeys
+from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.loss import PrivacyLoss
 
 Retroactive = Literal["exact", "no"]
@@ -39,7 +39,7 @@ class Mechanism(Protocol):
         """Size of a step of the published values, in units of the statistic."""
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Nodes of the noise, for whoever asks which keys are still needed."""
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:

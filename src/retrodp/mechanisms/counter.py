@@ -12,9 +12,9 @@ from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
-from retrodp.noise.factors.contract import Factor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
+from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.budget import PureDP, zCDP
 from retrodp.privacy.loss import PrivacyLoss
 
@@ -52,7 +52,8 @@ class Counter:
             name: Label of the noise; two counters under one key need two names.
             step: Size of a step; exact values are given in whole steps.
             sensitivity: Most that one record moves the exact value, in steps.
-            factor: "auto", "haar", "delannoy" or "binary".
+            factor: "auto", "haar", "delannoy" or "binary"; or "dense", least error for Gaussian
+                noise over at most 1,000 rounds, whose keys must last to the horizon.
             level: Coverage of the intervals.
         """
         noise = calibrated(
@@ -84,7 +85,7 @@ class Counter:
         return self.noise.step
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Nodes of the noise."""
         return self.noise.process.factor
 

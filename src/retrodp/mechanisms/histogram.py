@@ -16,9 +16,9 @@ from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
 from retrodp.mechanisms.threshold import threshold_for
-from retrodp.noise.factors.contract import Factor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates, collision_bound
+from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.budget import PureDP, zCDP
 from retrodp.privacy.loss import PrivacyLoss
 
@@ -83,7 +83,7 @@ class Histogram:
         return self.noise.step
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Nodes of the noise."""
         return self.noise.process.factor
 
@@ -176,7 +176,7 @@ class SparseHistogram:
         return self.noise.step
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Nodes of the noise."""
         return self.noise.process.factor
 

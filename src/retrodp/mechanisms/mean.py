@@ -12,9 +12,9 @@ from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
-from retrodp.noise.factors.contract import Factor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
+from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.means import COUNT, SUM, CentredMean, coordinate
 
@@ -54,7 +54,7 @@ class MeanOfBins:
         return self.total.step / FINER
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Nodes of the noise of both parts."""
         return self.total.process.factor
 

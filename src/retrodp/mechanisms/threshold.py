@@ -6,14 +6,14 @@ from fractions import Fraction
 from functools import cache
 
 from retrodp import _check
-from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import Process
 from retrodp.noise.tails import summed_tail
 from retrodp.privacy.calibrate import least_threshold
 from retrodp.privacy.neighbours import worst_split_tail
 
 
 def threshold_for(
-    process: NoiseProcess,
+    process: Process,
     *,
     delta: float | str | Fraction,
     records: int,

@@ -32,7 +32,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,13 @@ from scipy.special import log_ndtr
 
 from retrodp._check import exact, positive, probability, round_within
 from retrodp.errors import PlanError
+from retrodp.noise.dense import DenseProcess
+from retrodp.noise.dense_tails import LEAST_VARIANCE, bracket, log_tails
 from retrodp.noise.factors.contract import Factor, IntArray, Profile
 from retrodp.noise.factors.delannoy import DelannoyFactor, best_delannoy, least_w
+from retrodp.noise.factors.dense import rows_of
 from retrodp.noise.process import NoiseProcess, profile_of
+from retrodp.noise.processes import Process
 
 FloatArray = NDArray[np.float64]
 
@@ -51,8 +55,6 @@ LEAST = 1e-300  # below, floating point loses its relative accuracy
 WIDE = 32.0  # deviations, in lattice steps, from which an integral bounds the sum well enough
 MOST_SUMMED = 512  # Laplace draws whose exact law is worked out
 FARTHEST = 1 << 61
-# Noise of a smaller scale strays less, so that these bounds serve for it too.
-LEAST_VARIANCE = Fraction(1, 10**4)
 MOST_RATE = Fraction(200)
 
 
@@ -80,6 +82,97 @@ class _Kinds(NamedTuple):
         )
 
 
+class _Bounds(Protocol):
+    """Tail bounds of all rounds of a process, or of one, a kind of round at a time."""
+
+    @property
+    def rounds(self) -> IntArray:
+        """Number of rounds of each kind."""
+
+    @property
+    def of_round(self) -> NDArray[np.intp]:
+        """Kind of each round."""
+
+    def only(self, round_: int) -> _Bounds:
+        """The kind of one round, alone."""
+
+    def above(self, x: IntArray) -> FloatArray:
+        """Bounds of P[floor(N + 1/2) >= x] = P[N >= x - 1/2], one a kind."""
+
+    def strays(self, q: IntArray) -> FloatArray:
+        """Bounds of P[absolute floor(N + 1/2) > q], one a kind."""
+
+
+class _WeightedBounds(NamedTuple):
+    """Of a factor of whole weights."""
+
+    process: NoiseProcess
+    kinds: _Kinds
+
+    @property
+    def rounds(self) -> IntArray:
+        return self.kinds.rounds
+
+    @property
+    def of_round(self) -> NDArray[np.intp]:
+        return self.kinds.of_round
+
+    def only(self, round_: int) -> _WeightedBounds:
+        return self._replace(kinds=self.kinds.only(round_))
+
+    def above(self, x: IntArray) -> FloatArray:
+        return _tails(self.process, self.kinds, np.ceil(self._edge(_half(x - 1))))
+
+    def strays(self, q: IntArray) -> FloatArray:
+        # Rounding takes ties up, so that the lower side is left a grain later than the upper.
+        edge = self._edge(_half(q))
+        lower = _tails(self.process, self.kinds, np.floor(edge) + 1)
+        return _tails(self.process, self.kinds, np.ceil(edge)) + lower
+
+    def _edge(self, steps: FloatArray) -> FloatArray:
+        return steps * (self.process.factor.denominator / self.kinds.grains)
+
+
+class _DenseBounds(NamedTuple):
+    """Of a dense factor, whose rounds are all of different kinds."""
+
+    process: DenseProcess
+    squares: FloatArray
+
+    @property
+    def rounds(self) -> IntArray:
+        return np.ones(len(self.squares), dtype=np.int64)
+
+    @property
+    def of_round(self) -> NDArray[np.intp]:
+        return np.arange(len(self.squares))
+
+    def only(self, round_: int) -> _DenseBounds:
+        return self._replace(squares=self.squares[round_ - 1 : round_])
+
+    def above(self, x: IntArray) -> FloatArray:
+        edge = _half(x - 1)
+        return _probabilities(log_tails(self.process, self.squares, np.maximum(edge, 0.5)), edge)
+
+    def strays(self, q: IntArray) -> FloatArray:
+        return 2 * self.above(q + 1)
+
+
+def _half(steps: IntArray) -> FloatArray:
+    """The halves after whole steps."""
+    return steps.astype(np.float64) + 0.5
+
+
+def _bounds(process: Process) -> _Bounds:
+    match process:
+        case NoiseProcess():
+            return _WeightedBounds(process, _kinds(process.factor))
+        case DenseProcess():
+            return _DenseBounds(process, rows_of(process.factor).squares)
+        case _:
+            assert_never(process)
+
+
 @lru_cache(maxsize=16)
 def _kinds(factor: Factor) -> _Kinds:
     """Kinds of all rounds; depends on the factor alone."""
@@ -90,39 +183,38 @@ def _kinds(factor: Factor) -> _Kinds:
     return _Kinds(squares, profile.grains[first], rounds.astype(np.int64), of_round)
 
 
-def upper_tail(process: NoiseProcess, round: int, x: int) -> float:  # noqa: A002
+def upper_tail(process: Process, round: int, x: int) -> float:  # noqa: A002
     """Certified upper bound of P[rounded noise of the round >= x], x in steps.
 
     Exact to 8 digits for Laplace draws on weights of 1 and -1, a Chernoff bound on others; within
     the excess of the module for Gaussian draws. It is 1 for x <= 0 and never below 1e-300.
     """
     round_within(round, process.factor.horizon)
-    kinds = _kinds(process.factor).only(round)
-    return float(_above(process, kinds, np.array([x], dtype=np.int64))[0])
+    return float(_bounds(process).only(round).above(np.array([x], dtype=np.int64))[0])
 
 
-def summed_tail(process: NoiseProcess, x: int) -> float:
+def summed_tail(process: Process, x: int) -> float:
     """Certified upper bound of the sum over all rounds of P[rounded noise >= x].
 
     Time: 2 ms up to some thousand rounds, 0.1 s for haar at 2**20.
     """
-    kinds = _kinds(process.factor)
-    tails = _above(process, kinds, np.full(len(kinds.squares), x, dtype=np.int64))
-    return math.fsum(tails * kinds.rounds) * (1 + SLACK)
+    bounds = _bounds(process)
+    tails = bounds.above(np.full(len(bounds.rounds), x, dtype=np.int64))
+    return math.fsum(tails * bounds.rounds) * (1 + SLACK)
 
 
-def quantile(process: NoiseProcess, round: int, tail_probability: float) -> int:  # noqa: A002
+def quantile(process: Process, round: int, tail_probability: float) -> int:  # noqa: A002
     """Least q >= 0 with certified P[rounded noise of the round > q] <= tail_probability."""
     round_within(round, process.factor.horizon)
-    kinds = _kinds(process.factor).only(round)
+    bounds = _bounds(process).only(round)
 
     def exceeds(q: IntArray) -> FloatArray:
-        return _above(process, kinds, q + 1)
+        return bounds.above(q + 1)
 
     return int(_least(exceeds, tail_probability, 1)[0])
 
 
-def half_width(process: NoiseProcess, round: int, miss: float) -> int:  # noqa: A002
+def half_width(process: Process, round: int, miss: float) -> int:  # noqa: A002
     """Least q with certified P[absolute rounded noise of the round > q] <= miss, in steps.
 
     The first call for a process and a miss works out all rounds; see `half_widths`.
@@ -131,7 +223,7 @@ def half_width(process: NoiseProcess, round: int, miss: float) -> int:  # noqa: 
     return int(half_widths(process, miss)[round - 1])
 
 
-def half_width_all(process: NoiseProcess, round: int, miss: float) -> int:  # noqa: A002
+def half_width_all(process: Process, round: int, miss: float) -> int:  # noqa: A002
     """Half width at the round of a band that the noise leaves in any round with at most `miss`.
 
     Every round gets miss / horizon (Bonferroni).
@@ -140,24 +232,18 @@ def half_width_all(process: NoiseProcess, round: int, miss: float) -> int:  # no
 
 
 @lru_cache(maxsize=16)
-def half_widths(process: NoiseProcess, miss: float) -> IntArray:
+def half_widths(process: Process, miss: float) -> IntArray:
     """`half_width` of every round; shape (horizon,), read-only.
 
     Time: 10 ms at 365 rounds, 3 s for haar at 2**20.
     """
-    kinds = _kinds(process.factor)
-
-    def strays(q: IntArray) -> FloatArray:
-        # Rounding takes ties up, so that the lower side is left a grain later than the upper.
-        edge = (q + 0.5) * (process.factor.denominator / kinds.grains)
-        return _tails(process, kinds, np.ceil(edge)) + _tails(process, kinds, np.floor(edge) + 1)
-
-    widths = _least(strays, miss, len(kinds.squares))[kinds.of_round]
+    bounds = _bounds(process)
+    widths = _least(bounds.strays, miss, len(bounds.rounds))[bounds.of_round]
     widths.flags.writeable = False
     return widths
 
 
-def least_threshold_of(process: NoiseProcess, delta: float) -> int:
+def least_threshold_of(process: Process, delta: float) -> int:
     """Least tau with certified sum over rounds of P[rounded noise >= tau - 1] <= delta."""
 
     def crosses(x: IntArray) -> FloatArray:
@@ -211,11 +297,6 @@ def _least(bound: Callable[[IntArray], FloatArray], most: float, count: int) -> 
     return high
 
 
-def _above(process: NoiseProcess, kinds: _Kinds, x: IntArray) -> FloatArray:
-    """Bounds of P[floor(N + 1/2) >= x] = P[N >= x - 1/2], one a kind."""
-    return _tails(process, kinds, np.ceil((x - 0.5) * (process.factor.denominator / kinds.grains)))
-
-
 def _tails(process: NoiseProcess, kinds: _Kinds, least: FloatArray) -> FloatArray:
     """Bounds of P[weighted sum of draws >= least * grain], one a kind."""
     profile = profile_of(process.factor)
@@ -231,6 +312,11 @@ def _tails(process: NoiseProcess, kinds: _Kinds, least: FloatArray) -> FloatArra
                 logs = _laplace_chernoff(rate, profile.largest_weight, kinds, least)
         case _:
             assert_never(process.law)
+    return _probabilities(logs, least)
+
+
+def _probabilities(logs: FloatArray, least: FloatArray) -> FloatArray:
+    """Bounds from their logarithms; 1 where what is to be reached is not above 0."""
     bounds = np.exp(np.minimum(logs + SLACK, 0.0)) + LEAST
     return np.where(least > 0, np.minimum(bounds, 1.0), 1.0)
 
@@ -239,8 +325,8 @@ def _gaussian(variance: float, profile: Profile, kinds: _Kinds, least: FloatArra
     """Logarithms of the bounds for discrete Gaussian draws; see the module."""
     squares = kinds.squares / kinds.grains.astype(np.float64) ** 2 * variance
     sigma = np.sqrt(squares)
-    excess = (profile.terms - 1) * math.log(_bracket(variance / profile.spacing_sq))
-    excess -= math.log(_bracket(variance))
+    excess = (profile.terms - 1) * math.log(bracket(variance / profile.spacing_sq))
+    excess -= math.log(bracket(variance))
     # exp(-k^2 / 2 sigma^2) is at most exp(1 / 24 sigma^2) times its integral over k - 1/2..k + 1/2.
     logs: FloatArray = log_ndtr(-(least - 0.5) / sigma) + 1 / (24 * squares)
     narrow = sigma < WIDE
@@ -259,15 +345,6 @@ def _narrow(sigma: FloatArray, least: FloatArray) -> FloatArray:
     sums = np.exp(-exponents).sum(axis=1)
     logs: FloatArray = np.log(sums / (sigma * math.sqrt(2 * math.pi))) - least**2 / (2 * sigma**2)
     return logs
-
-
-def _bracket(ratio: float) -> float:
-    """1 + 2 sum over k > 0 of exp(-2 pi^2 k^2 ratio), by whichever of its two series is short."""
-    k = range(1, 12)
-    if ratio > 1 / 8:
-        return 1 + 2 * math.fsum(math.exp(-2 * math.pi**2 * i * i * ratio) for i in k)
-    ends = 1 + 2 * math.fsum(math.exp(-i * i / (2 * ratio)) for i in k)
-    return ends / math.sqrt(2 * math.pi * ratio)
 
 
 def _laplace(rate: float, kinds: _Kinds, least: FloatArray) -> FloatArray:

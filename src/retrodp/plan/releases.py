@@ -27,7 +27,7 @@ from retrodp.plan.schema import (
 )
 from retrodp.plan.settings import StreamPlan
 
-FactorChoice: TypeAlias = Literal["auto", "haar", "delannoy", "binary"]
+FactorChoice: TypeAlias = Literal["auto", "haar", "delannoy", "binary", "dense"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -100,9 +100,6 @@ def _read_release(
         raise not_yet(f"{path}.revised")
     if common.last is not None:
         raise not_yet(f"{path}.last")
-    factor = common.factor
-    if factor == "dense":
-        raise not_yet(f'{path}.factor = "dense"')
     share, level = number(common.share, f"{path}.share"), number(common.level, f"{path}.level")
     if not share > 0:
         raise PlanError(f"{path}.share is {shown(common.share)}.", expected="above 0")
@@ -119,7 +116,7 @@ def _read_release(
         share=share,
         where=None if where is None else Expression.parse(where, listed, key=f"{path}.where"),
         window=_window(common.window, stream, f"{path}.window"),
-        factor=factor,
+        factor=common.factor,
         level=level,
     )
 

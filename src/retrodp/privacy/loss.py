@@ -59,19 +59,24 @@ class GaussianNorm:
     Attributes:
         norm_squared: The squared Euclidean norm no neighbour exceeds, in squared steps.
         variance: Parameter of the law of every coordinate, in squared steps.
+        moved: No neighbour moves more coordinates than that; None if only the norm tells.
     """
 
     norm_squared: Fraction
     variance: Fraction
+    moved: int | None = None
 
     def __post_init__(self) -> None:
         _exact_positive("norm_squared", self.norm_squared)
         _exact_positive("variance", self.variance)
+        if self.moved is not None:
+            whole(least=1, moved=self.moved)
 
     @property
     def coordinates(self) -> int:
-        """At most so many coordinates move, for each moves by at least one step."""
-        return int(self.norm_squared)
+        """At most so many coordinates move, for each that does moves by at least one step."""
+        most = int(self.norm_squared)
+        return most if self.moved is None else min(most, self.moved)
 
     @property
     def rho(self) -> Fraction:

@@ -160,6 +160,35 @@ def gaussian_losses(
     return tuple(losses)
 
 
+def gaussian_norm(
+    window_l2sq: int,
+    *,
+    nodes: int,
+    variance: Fraction,
+    split: Sequence[int] = (1,),
+    scale: int = 1,
+) -> GaussianNorm:
+    """Loss of one Gaussian release of which only the norm of a window's shifts is known.
+
+    Args:
+        window_l2sq: Most that the squared shifts of one window sum to.
+        nodes: Nodes of one bin over the whole horizon; all windows in a bin share them.
+        variance: Of each node, in squared steps.
+        split: Windows per bin, see `Protection.worst_split`.
+        scale: Largest contribution of a record, in steps.
+
+    Returns:
+        The norm of k windows in one bin is at most k times that of one.
+    """
+    whole(least=1, window_l2sq=window_l2sq, nodes=nodes, scale=scale)
+    windows = sum(count**2 for count in split)
+    return GaussianNorm(
+        norm_squared=Fraction(window_l2sq * windows * scale**2),
+        variance=variance,
+        moved=nodes * len(split),
+    )
+
+
 def worst_split_tail(
     tail_of_bin: Callable[[int], float], *, records: int, max_per_bin: int | None = None
 ) -> float:
@@ -231,20 +260,28 @@ def group_losses(losses: Sequence[PrivacyLoss], size: int) -> tuple[PrivacyLoss,
     if size == 1:
         return tuple(losses)
     norms: dict[Fraction, Fraction] = {}
+    moved: dict[Fraction, int | None] = {}
     grown: list[PrivacyLoss] = []
     for loss in losses:
         match loss:
             case GaussianLoss():
                 norm = Fraction(loss.shift**2 * loss.count)
                 norms[loss.variance] = norms.get(loss.variance, Fraction(0)) + norm
+                moved[loss.variance] = None
             case GaussianNorm():
                 norms[loss.variance] = norms.get(loss.variance, Fraction(0)) + loss.norm_squared
+                before, more = moved.get(loss.variance, 0), loss.moved
+                moved[loss.variance] = None if before is None or more is None else before + more
             case PureLoss():
                 grown.append(PureLoss(epsilon=loss.epsilon * size))
             case _:
                 assert_never(loss)
     grown += [
-        GaussianNorm(norm_squared=norm * size**2, variance=variance)
+        GaussianNorm(
+            norm_squared=norm * size**2,
+            variance=variance,
+            moved=None if (most := moved[variance]) is None else most * size,
+        )
         for variance, norm in norms.items()
         if norm > 0
     ]

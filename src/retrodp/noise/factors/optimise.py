@@ -103,11 +103,12 @@ def _together(windows: FloatMatrix) -> FloatMatrix:
     begun = windows.cumsum(axis=0)
     running = begun[:, ::-1].cumsum(axis=1)[:, ::-1]  # begun before i, over at j at the earliest
     upper = np.triu(running[:, 1:])
-    return upper + np.triu(upper, 1).T
+    both: FloatMatrix = upper + np.triu(upper, 1).T
+    return both
 
 
 def _prices(inverse: FloatMatrix) -> FloatMatrix:
-    """a' inverse a for every window, by sums over rectangles; shape (horizon, horizon + 1)."""
+    """Price a' inverse a of every window, by sums over rectangles; shape (horizon, horizon + 1)."""
     horizon = len(inverse)
     sums = np.zeros((horizon + 1, horizon + 1))
     sums[1:, 1:] = inverse.cumsum(axis=0).cumsum(axis=1)

@@ -1,0 +1,1 @@
+"""Speed, error and memory beside the peers; `make bench`, or `python -m benchmarks`."""

@@ -1,0 +1,1 @@
+"""What is made of noisy numbers alone; it costs no privacy and remembers nothing."""
