@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint sweep crash golden clean
+.PHONY: demo test lint sweep crash audit golden bench clean
 
 demo: $(VENV)/.run-ready ## Set up and run the main job on real data into demo-out/
 	$(BIN)/retrodp demo --out demo-out
@@ -23,8 +23,15 @@ sweep: $(VENV)/.test-ready ## Exhaustive brute force over all windows (long)
 crash: $(VENV)/.test-ready ## Kill campaigns at every step of a close (long)
 	$(BIN)/python -m pytest -n 2 -m crash
 
+audit: $(VENV)/.run-ready ## Try to break both promises, the long way; prints the seeds
+	$(BIN)/retrodp audit retroactivity --deep
+	$(BIN)/retrodp audit privacy --deep
+
 golden: $(VENV)/.test-ready ## Rewrite the golden files; review them as a diff
 	$(BIN)/python -m tests.golden.regenerate
+
+bench: .venv-bench/.ready ## Speed, error and memory beside the peers, in an environment of its own
+	.venv-bench/bin/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) demo-out dist build .pytest_cache .mypy_cache .ruff_cache
@@ -42,3 +49,14 @@ $(VENV)/.test-ready: $(VENV)/bin/python pyproject.toml
 	@echo "Installing retrodp and its test tools into $(VENV) ..."
 	$(PIP) install -e '.[test]'
 	@touch $@ $(VENV)/.run-ready
+
+BENCH_PIP := .venv-bench/bin/python -m pip --disable-pip-version-check --quiet
+
+.venv-bench/.ready: benchmarks/requirements.txt benchmarks/peers.txt pyproject.toml
+	@echo "Installing the benchmarks and their peers into .venv-bench ..."
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH_PIP) install -r benchmarks/requirements.txt -e .
+	@grep -v '^#' benchmarks/peers.txt | while read -r peer; do \
+		$(BENCH_PIP) install $$peer || echo "Left out, as it cannot be installed: $$peer"; \
+	done
+	@touch $@

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("retrodp", "numpy", "cryptography", "opendp", "jax-privacy", "jax", "dpcrpy")
+PACKAGES = ("retrodp", "numpy", "cryptography", "numba", "opendp", "jax-privacy", "jax", "dpcrpy")
 
 
 def version_of(package: str) -> str | None:
@@ -41,7 +41,7 @@ def load() -> str:
 def described() -> dict[str, str]:
     """Machine, date, versions."""
     found = {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": f"{processor()}, {os.cpu_count()} logical",
         "system": f"{platform.system()} {platform.release()}",
         "python": sys.version.split()[0],

@@ -84,7 +84,7 @@ def _jax() -> Any:
     if jax is None or load("jax_privacy") is None:
         return None
     logging.getLogger("absl").setLevel(logging.ERROR)
-    jax.config.update("jax_enable_x64", True)  # noqa: FBT003
+    jax.config.update("jax_enable_x64", True)
     return jax
 
 
@@ -93,7 +93,7 @@ def jax_blt(horizon: int) -> Any:
     if _jax() is None:
         return None
     blt = importlib.import_module("jax_privacy.matrix_factorization.buffered_toeplitz")
-    return blt.optimize(n=horizon, error="max", max_buffers=5)
+    return blt.optimize(n=horizon, error="max", min_buffers=3, max_buffers=4)
 
 
 def jax_blt_strategy(horizon: int) -> Floats | None:
@@ -116,9 +116,10 @@ def jax_banded_strategy(horizon: int, bands: int) -> Floats | None:
 
 def jax_stream(horizon: int, bins: int) -> Draw | None:
     """Correlated float noise for `bins` counts over the horizon, all rounds in one compiled scan."""
-    jax, strategy = _jax(), jax_blt(horizon)
-    if strategy is None:
+    jax, optimal = _jax(), jax_blt(horizon)
+    if optimal is None:
         return None
+    strategy = type(optimal).build(optimal.buf_decay, optimal.output_scale, dtype=jax.numpy.float32)
     matrix = importlib.import_module("jax_privacy.matrix_factorization.streaming_matrix")
     noise = matrix.multiply_streaming_matrices(
         matrix.prefix_sum(), strategy.inverse_as_streaming_matrix()
@@ -132,12 +133,12 @@ def jax_stream(horizon: int, bins: int) -> Draw | None:
         value, state = noise.multiply_next(fresh, state)
         return (key, state, total + value.sum()), None
 
-    @jax.jit
     def run(key: Any) -> Any:
         start = (key, noise.init_multiply(zeros), jax.numpy.float32(0))
         return jax.lax.scan(step, start, None, length=horizon)[0][2]
 
-    return lambda: run(jax.random.key(0)).block_until_ready()
+    compiled = jax.jit(run)
+    return lambda: compiled(jax.random.key(0)).block_until_ready()
 
 
 def dpcrpy_stream(horizon: int) -> Draw | None:

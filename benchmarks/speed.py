@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
+
+from benchmarks import peers
+from benchmarks.tables import Table, millions
+from benchmarks.timing import Rate, cold_rate, rate
+from retrodp.errors import UsageError
 from retrodp.mechanisms.histogram import SparseHistogram
+from retrodp.noise import compiled
 from retrodp.noise.factors import BinaryFactor, Factor, best_delannoy, best_haar
 from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import KeyTree
@@ -15,10 +22,6 @@ from retrodp.noise.laplace import DiscreteLaplace
 from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.noise.process import Law, NoiseProcess
 from retrodp.privacy.budget import zCDP
-
-from benchmarks import peers
-from benchmarks.tables import MISSING, Table, millions
-from benchmarks.timing import Rate, cold_rate, rate
 
 KEY = bytes(range(32))
 MILLION = 10**6
@@ -34,15 +37,33 @@ def optional(make: Callable[[], peers.Draw | None], items: int, **options: float
     return None if call is None else rate(call, items, seconds=options.get("seconds", 0.8))
 
 
+@contextmanager
+def compiled_loops() -> Iterator[bool]:
+    """Draw with compiled loops inside, if Numba is installed."""
+    try:
+        compiled.enable()
+    except UsageError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        compiled.disable()
+
+
 def samplers() -> Table:
     """Draws a second of one core."""
     table = Table(
         "samplers",
         "Samplers: million draws a second",
         "One vector of a million coordinates (OpenDP: 2,000), processor time of one core, median "
-        "and best call. retrodp and OpenDP draw the exact discrete laws; NumPy's seeded "
-        "generators are a floor for the time and give no privacy.",
-        ("law", "scale", "retrodp", "best", "OpenDP", "best", "NumPy, insecure", "best"),
+        "and best call. retrodp and OpenDP draw the exact discrete laws; compiled means Numba, by "
+        "choice, with the same draws. NumPy's seeded generators are a floor for the time and give "
+        "no privacy.",
+        (
+            *("law", "scale", "retrodp", "best", "retrodp, compiled", "best"),
+            *("OpenDP", "best", "NumPy, insecure", "best"),
+        ),
     )
     where, prf = Coordinates.of_indices(MILLION), BlockPRF(KEY)
     for law in ("laplace", "gaussian"):
@@ -52,13 +73,20 @@ def samplers() -> Table:
                 if law == "laplace"
                 else DiscreteGaussian(variance=Fraction(scale**2))
             )
-            ours = rate(lambda exact=exact: exact.draw(prf, where), MILLION)  # type: ignore[misc]
+
+            def draw(exact: DiscreteLaplace | DiscreteGaussian = exact) -> object:
+                return exact.draw(prf, where)
+
+            ours = rate(draw, MILLION)
+            with compiled_loops() as there:
+                fast = rate(draw, MILLION) if there else None
             opendp = optional(
                 lambda law=law, scale=scale: peers.opendp_draws(law, scale, OPENDP_DRAWS),  # type: ignore[misc]
                 OPENDP_DRAWS,
             )
             floor = rate(peers.numpy_draws(law, scale, MILLION), MILLION)
-            table.add(law, scale, *millions(ours), *millions(opendp), *millions(floor))
+            cells = (cell for found in (ours, fast, opendp, floor) for cell in millions(found))
+            table.add(law, scale, *cells)
     return table
 
 
@@ -78,7 +106,9 @@ def parts() -> Table:
         table.add("AES-256 blocks", count, *millions(blocks))
     shapes = {
         "labels of 12 bytes": [f"item-{number:07d}".encode() for number in range(300_000)],
-        "labels of 28 bytes": [f"item-{number:07d}, a longer one".encode()[:28] for number in range(300_000)],
+        "labels of 28 bytes": [
+            f"item-{number:07d}, a longer one".encode()[:28] for number in range(300_000)
+        ],
         "labels of 5 to 60 bytes": [b"x" * (5 + number % 56) for number in range(300_000)],
     }
     for name, labels in shapes.items():
@@ -140,9 +170,17 @@ def releases() -> Table:
             return None
 
         values = HORIZON * BINS
-        table.add(name, "all rounds in one call", *millions(rate(batched, values)))
-        table.add(name, "round by round, sums kept", *millions(rate(running, values)))
-        table.add(name, "round by round, key alone", *millions(rate(single, len(some) * BINS)))
+        ways: list[tuple[str, Callable[[], object], int]] = [
+            ("all rounds in one call", batched, values),
+            ("round by round, sums kept", running, values),
+            ("round by round, key alone", single, len(some) * BINS),
+        ]
+        for how, call, count in ways:
+            table.add(name, how, *millions(rate(call, count)))
+        with compiled_loops() as there:
+            for how, call, count in ways:
+                found = rate(call, count) if there else None
+                table.add(f"{name}, compiled", how, *millions(found))
     stream = optional(lambda: peers.jax_stream(HORIZON, BINS), HORIZON * BINS)
     table.add("jax-privacy BLT, float, insecure", "all rounds in one scan", *millions(stream))
     tree = optional(lambda: peers.opendp_tree(HORIZON, 22.0), HORIZON)
@@ -202,6 +240,3 @@ def memory() -> Table:
         tracemalloc.stop()
         table.add(count, drawn.nbytes / 1e6, (peak - drawn.nbytes) / 1e6)
     return table
-
-
-assert MISSING

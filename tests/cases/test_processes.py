@@ -6,8 +6,9 @@ import multiprocessing
 import os
 from pathlib import Path
 
-from retrodp.engine.store import Store
-from retrodp.errors import HorizonExceededError, StoreLockedError
+from retrodp.engine.store import Store, open_or_create
+from retrodp.engine.verify import verify
+from retrodp.errors import HorizonExceededError, StoreLockedError, UsageError
 from retrodp.mechanisms.counter import Counter
 from retrodp.noise.key import KeyTree
 from retrodp.privacy.budget import PureDP
@@ -59,6 +60,37 @@ def test_24_processes_on_one_store_release_every_round_once(ram: Path) -> None:
     os.close(go)
     assert codes == [OVER] * PROCESSES
     assert published(ram / "shared") == published(ram / "alone")
+
+
+def _create_and_close(path: Path, start: int) -> None:
+    os.read(start, 1)
+    code = 1
+    try:
+        with open_or_create(path, counting()) as store:
+            store.close_round()
+        code = 0
+    except (StoreLockedError, UsageError):
+        code = LOCKED
+    finally:
+        os._exit(code)
+
+
+def test_12_processes_that_create_one_store_make_one(ram: Path) -> None:
+    start, go = os.pipe()
+    children = []
+    for _ in range(12):
+        pid = os.fork()
+        if pid == 0:
+            _create_and_close(ram / "store", start)
+        children.append(pid)
+    os.write(go, bytes(12))
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    os.close(start)
+    os.close(go)
+    assert set(codes) <= {0, LOCKED}
+    with Store.open(ram / "store") as store:
+        assert store.round == codes.count(0) >= 1
+        assert verify(store).passed
 
 
 KEYS = KeyTree.from_root(bytes(range(32)), b"processes", 16)

@@ -97,6 +97,12 @@ def test_the_list_of_refused_rows_goes_where_it_is_asked(desk: Desk) -> None:
     assert not (desk.directory / "store.rejected.csv").exists()
 
 
+def test_a_list_that_could_not_be_written_is_refused_before_anything_is_taken(desk: Desk) -> None:
+    file = desk.rows("1.csv", *GOOD, *BAD)
+    told(desk.run(file, rejected=desk.directory / "no" / "mine.csv", json=True), 2, "usage")
+    assert not desk.store.exists()
+
+
 def test_a_missing_column_refuses_the_file_and_makes_no_store(desk: Desk) -> None:
     file = desk.rows("1.csv", "add,a,2024-01-01T08:00,ann,1", header="op,id,at,who,amount\n")
     error = told(desk.run(file, json=True), 2, "source")

@@ -140,6 +140,22 @@ def test_a_store_of_which_more_was_published_goes_on_in_a_new_epoch(
     assert desk.on_store("close").code == 4
 
 
+def test_a_constant_secret_opens_its_back_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRODP_TEST", "0123456789abcdef" * 4)
+    key, file = "env:RETRODP_TEST", desk.rows("1.csv", *ROWS)
+    assert desk.run(file, through="2024-01-02", key=key).code == 0
+    copy = desk.directory / "copy"
+    shutil.copytree(desk.store, copy)
+    shutil.copy2(desk.directory / "store.mark", desk.directory / "copy.mark")
+    assert desk.run(file, key=key).code == 0
+    command = ("restore", "--store", copy, "--key", key)
+    assert retrodp(*command, "--last-round", 3).code == 4
+    new = ("--plan", desk.write("next.toml", NEXT), "--into", desk.directory / "into", "--yes")
+    assert retrodp(*command, "--last-round", 3, *new, "--into-key", key).code == 0
+    assert (desk.directory / "into.mark").exists()
+    assert retrodp("status", "--store", desk.directory / "into", "--key", key).code == 0
+
+
 def test_restore_is_one_document_with_json(backed_up: Desk) -> None:
     desk = backed_up
     lose(desk)

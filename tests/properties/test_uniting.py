@@ -15,7 +15,7 @@ from retrodp.engine.store import Store
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import NoiseKeys
 from tests.support.answers import raised
-from tests.support.plans import MODELS, Model, plan
+from tests.support.plans import MODELS, Model, dense, plan
 from tests.support.rows import add, delete
 from tests.support.stores import memory_directory
 from tests.support.uniting import Forget, Pair, Planting, difference, lived, pairs
@@ -70,6 +70,12 @@ PAIRS = [PLAIN, FORGOTTEN, LATE]
 def test_chosen_pairs_unite_under_every_unit(kind: Any, model: Model, pair: Pair) -> None:
     with memory_directory() as directory:
         assert difference(directory, plan(kind, model), pair) is None
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["plain", "forgotten", "late"])
+def test_chosen_pairs_unite_under_dense_factors(pair: Pair) -> None:
+    with memory_directory() as directory:
+        assert difference(directory, dense(), pair) is None
 
 
 def test_before_they_meet_different_histories_differ() -> None:

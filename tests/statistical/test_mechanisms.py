@@ -17,6 +17,7 @@ from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import calibrated
 from retrodp.mechanisms.histogram import Histogram
 from retrodp.noise.key import KeyTree
+from retrodp.noise.process import NoiseProcess
 from retrodp.privacy.budget import PureDP, zCDP
 from tests.support.answers import values_of
 
@@ -139,6 +140,7 @@ def test_rounds_of_a_window_with_fresh_noise_are_uncorrelated(law: str) -> None:
 def test_rounds_of_a_tree_vary_together_as_its_nodes_say(factor: str, law: str) -> None:
     made = answers(factor, law)
     process = histogram(factor, law, BINS).noise.process
+    assert isinstance(process, NoiseProcess)
     one, two = (dict(process.factor.nodes(round_)) for round_ in (2, 3))
     unit = sum(weight * two.get(node, 0) for node, weight in one.items())
     expected = unit / process.factor.denominator**2 * process.node_law.variance_exactish

@@ -120,3 +120,31 @@ def counting(kind: Kind = "ids", *, horizon: int = HORIZON) -> Plan:
     """The plan with one count only and a budget of life: cheap to resolve and to close."""
     one = '[release.lines]\nkind = "count"'
     return plan(kind, horizon=horizon, releases=one, epsilon=1)
+
+
+@cache
+def dense() -> Plan:
+    """Dense factors, whose noise stays derivable to the horizon, so that a plan has to say so."""
+    text = plan(releases=_DENSE, epsilon=30).text
+    return Plan.loads(text.replace("[privacy]", "[privacy]\nforward_secrecy = false"))
+
+
+_DENSE = """
+[release.lines]
+kind = "count"
+factor = "dense"
+[release.by_country]
+kind = "histogram"
+by = "country"
+factor = "dense"
+[release.by_product]
+kind = "histogram"
+by = "product"
+factor = "dense"
+max_bins = 1000
+share = 12
+[release.recent]
+kind = "count"
+window = "2d"
+factor = "dense"
+"""

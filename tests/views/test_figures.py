@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrodp.errors import StoreCorruptError
 from retrodp.plan.decimals import decimal_text
-from retrodp.views.figures import Grid, at_most, grouped, percent, plain, printable
+from retrodp.views.figures import Grid, at_most, grouped, natural, percent, plain, printable
 
 STEPS = st.builds(
     lambda number, digits: Fraction(number, 10**digits), st.integers(1, 10**6), st.integers(0, 12)
@@ -84,3 +84,9 @@ def test_a_label_cannot_control_the_screen(label: str) -> None:
 @given(st.text().filter(str.isprintable))
 def test_a_harmless_label_is_shown_as_it_is(label: str) -> None:
     assert printable(label) == label
+
+
+def test_labels_with_numbers_are_read_in_order() -> None:
+    labels = ["100", "10", "-5", "0.5", "2/3", '["DE",10]', '["DE",9]', "[10, 20)", "[5, 10)"]
+    expected = ["-5", "0.5", "2/3", "10", "100", "[5, 10)", "[10, 20)", '["DE",9]', '["DE",10]']
+    assert sorted(labels, key=natural) == expected

@@ -6,6 +6,7 @@ anything is tampered with; the neighbours are chosen from the plan and the facto
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,15 +22,17 @@ from retrodp.audit.subjects import (
     Model,
     Stream,
     fillings,
+    fits,
     plan_of,
-    resolvable,
 )
-from retrodp.audit.worlds import Worlds, neighbours, unit_contents
+from retrodp.audit.worlds import Trajectory, Worlds, neighbours, unit_contents
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
+from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import SparseHistogram
-from retrodp.noise.factors.contract import Factor
+from retrodp.noise.processes import AnyFactor
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 
@@ -115,7 +118,7 @@ class Case:
         return self.plan.stream.horizon
 
     @property
-    def factor(self) -> Factor:
+    def factor(self) -> AnyFactor:
         """Of the first release."""
         return self.releases[0].mechanism.factor
 
@@ -127,6 +130,12 @@ class Case:
             for name, mechanism in self.mechanisms.items()
             if isinstance(mechanism, SparseHistogram)
         }
+
+    @property
+    def _declared(self) -> Mapping[str, Mechanism]:
+        if not self.known:
+            return self.vector().mechanisms
+        return {release.name: release.mechanism for release in self.releases}
 
     @property
     def _declared_sparse(self) -> list[SparseHistogram]:
@@ -141,22 +150,51 @@ class Case:
             mechanisms={name: tamper(inner) for name, inner in self.mechanisms.items()},
         )
 
+    @property
+    def known(self) -> bool:
+        """Whether the audit knows how every release makes its numbers from totals and noise."""
+        return all(components(release.mechanism) is not None for release in self.releases)
+
+    def vector(self) -> Case:
+        """The noisy coordinates behind the releases, each as a count of its own.
+
+        For kinds whose numbers the audit does not follow: whatever they publish is made of these,
+        so that what holds for the coordinates holds for it.
+        """
+        noises = [
+            (f"{entry['name']} {number}", CalibratedNoise.from_spec(spec))
+            for entry in self.resolved.releases
+            for number, spec in enumerate([entry["noise"], *entry["further"]])
+        ]
+        return replace(self, mechanisms={name: Counter.of(noise) for name, noise in noises})
+
+    def vector_paths(self, begin: int, end: int) -> list[Trajectory]:
+        """The most that one unit moves the coordinates of `vector`, in rounds begin..end - 1."""
+        nothing = (0,) * self.horizon
+        found = []
+        for name, mechanism in self.vector().mechanisms.items():
+            assert isinstance(mechanism, Counter)
+            noise = mechanism.noise
+            for number, moved in enumerate(_worst_vector(noise)):
+                path = tuple(
+                    moved if begin <= round_ < end else 0 for round_ in range(1, self.horizon + 1)
+                )
+                label = f"coordinate {number}".encode()
+                found.append(Trajectory(release=name, label=label, zero=path, one=nothing))
+        return found
+
     def structures(self) -> dict[tuple[str, str], Structure]:
         """Of the declared factor of every component: what the adversary believes."""
         return {
-            (release.name, component): Structure.of(noise.process.factor)
-            for release in self.releases
-            for component, noise in (components(release.mechanism) or {"": None}).items()
-            if noise is not None
+            (name, component): Structure.of(noise.process.factor)
+            for name, mechanism in self._declared.items()
+            for component, noise in (components(mechanism) or {}).items()
         }
 
     def neighbours(self, most: int) -> list[Worlds]:
         """Worst neighbours: in sparse releases a bin of its own, then `most` windows in full bins."""
-        longest = min(
-            (release.window or self.horizon for release in self.releases), default=self.horizon
-        )
-        law = "gaussian" if self.model == "zcdp" else "laplace"
-        chosen = worst_windows(Structure.of(self.factor), law=law, longest=longest, most=most)
+        chosen = self.windows(most)
+        longest = self._longest
         contents = unit_contents(self.plan, self.releases)
         found = []
         if self._declared_sparse:
@@ -171,7 +209,7 @@ class Case:
                     beside=self._crowd,
                     name=f"{what} beside {others} others, added in {begin}, {self._until(end)}",
                 )
-                for what, records in contents
+                for what, records in contents[:2]
                 for (begin, end), others in ((chosen[0], 0), (whole, 0), (whole, 1))
             ]
         for number, (begin, end) in enumerate(chosen):
@@ -189,6 +227,17 @@ class Case:
             )
         return found
 
+    def windows(self, most: int) -> list[tuple[int, int]]:
+        """The worst windows of a life, at most so many."""
+        law = "gaussian" if self.model == "zcdp" else "laplace"
+        structure = Structure.of(self.factor)
+        return worst_windows(structure, law=law, longest=self._longest, most=most)
+
+    @property
+    def _longest(self) -> int:
+        """Longest window in which a record counts."""
+        return min(release.window or self.horizon for release in self.releases)
+
     def _until(self, end: int) -> str:
         return "never deleted" if end > self.horizon else f"deleted in {end}"
 
@@ -202,6 +251,21 @@ class Case:
             ),
             default=0,
         )
+
+
+def _worst_vector(noise: CalibratedNoise) -> list[int]:
+    """Steps by which one unit moves each coordinate: as much as its bounds allow, at first."""
+    most = [records * noise.amount for records in noise.split]
+    if noise.norms is None:
+        return most
+    laplace = noise.process.law == "laplace"
+    left = noise.norms.l1 if laplace else noise.norms.l2_squared
+    vector = []
+    for bound in most:
+        moved = min(bound, left if laplace else math.isqrt(left))
+        left -= moved if laplace else moved * moved
+        vector.append(moved)
+    return vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,12 +287,13 @@ class Outline:
 def outlines(*, deep: bool) -> list[Outline]:
     """What the audit runs on: every kind under both models and every unit; plans of several.
 
-    Deep: every release the registry can make. Else every kind and filling as "auto" chooses, with
-    a window too, and every factor with a count and with an open histogram.
+    Deep: every release the registry can make. Else every kind and filling as "auto" chooses, and
+    every factor, window and condition with a count, most of them with an open histogram.
     """
-    tables = [filling for filling in fillings() if resolvable(filling)]
+    every = fillings()
     found = []
     for model in MODELS:
+        tables = [filling for filling in every if fits(filling, model)]
         found += [
             Outline(title=filling.title, model=model, tables={"r": filling.table})
             for filling in tables
@@ -247,13 +312,17 @@ def outlines(*, deep: bool) -> list[Outline]:
             )
             for stream in STREAMS
             for filling in tables
-            if stream != "ids"
-            and filling.title.endswith(", auto")
-            and (deep or filling.table["kind"] != "mean")
+            if stream != "ids" and filling.title.endswith(", auto")
+            if deep or filling.title.startswith(OTHER_UNITS)
         ]
     return found
 
 
+OTHER_UNITS = ("count,", "sum by country,", "histogram by product,", "cube by country")
+EVERY_FACTOR = ("auto", "binary", "dense", "window")  # of an open histogram, in the short audit
+
+
 def _in_short(filling: Filling) -> bool:
-    every_factor = filling.title.startswith(("count,", "histogram by product,"))
-    return every_factor or filling.title.endswith((", auto", ", window"))
+    kind, _, rest = filling.title.partition(", ")
+    open_bins = kind == "histogram by product" and rest in EVERY_FACTOR
+    return kind == "count" or open_bins or rest == "auto"

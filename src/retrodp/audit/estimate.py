@@ -203,9 +203,7 @@ def best_cut(name: str, scores: tuple[Floats, Floats], claim: Claim, *, miss: fl
     below = [np.searchsorted(np.sort(one), cuts, side="left") for one in scores]
     best = (-math.inf, Cut(name=name, threshold=float(cuts[0]), upper=True, world=0))
     for upper in (True, False):
-        counts = [
-            sizes[world] - below[world] if upper else at_most[world] for world in (0, 1)
-        ]
+        counts = [sizes[world] - below[world] if upper else at_most[world] for world in (0, 1)]
         for world in (0, 1):
             other = 1 - world
             p = proportion_above(counts[world].astype(np.float64), sizes[world], miss / 2)
@@ -229,14 +227,18 @@ def samples_needed(
 ) -> int | None:
     """Runs of each world after which an event of these probabilities breaks a claim, about surely.
 
-    None if it does not break it. By the normal approximation, with the same margin for chance as for doubt: an event that beats
-    the claim by `z` deviations twice is found with a probability of at least 1 - miss.
+    None if it does not break it. By the normal approximation, with the same margin for chance as
+    for doubt.
     """
     p = min(p, 1.0)  # a sum over rounds may be larger
     gap = p - delta - math.exp(claim_epsilon) * q
     if gap <= 0:
         return None
-    z = 2 * float(-ndtri(miss / 2))
-    spread = math.sqrt(p * (1 - p)) + math.exp(claim_epsilon) * math.sqrt(q * (1 - q))
-    floor = math.exp(claim_epsilon) * z * z / 4 / gap  # q = 0 is only known to be about z^2 / 4n
-    return math.ceil(max((z * spread / gap) ** 2, floor))
+    # gap = z spread / sqrt(runs) + growth log(2 / miss) / runs: doubt and chance about p, and what
+    # is not known about a q of few hits.
+    growth = math.exp(claim_epsilon)
+    spread = math.sqrt(p * (1 - p)) + growth * math.sqrt(q * (1 - q))
+    across = 2 * float(-ndtri(miss / 2)) * spread
+    unknown = growth * math.log(2 / miss)
+    step = (math.sqrt(across**2 + 4 * unknown * gap) - across) / (2 * unknown)
+    return math.ceil(step**-2)

@@ -7,184 +7,114 @@ Each wraps a sound mechanism and breaks one law, the way real systems do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from retrodp.audit.histories import Plant
+from retrodp.audit.tamper import Tampered, by_rule
 from retrodp.mechanisms.answer import Answer
-from retrodp.mechanisms.contract import Adaptive, Mechanism, Retroactive
-from retrodp.noise.factors.contract import Factor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import BlockPRF, Coordinates
-from retrodp.privacy.loss import PrivacyLoss
 
 
-@dataclass(slots=True)
-class _Tampered:
-    """A sound mechanism and whatever is remembered beside it."""
-
-    inner: Mechanism
-    seen: dict[bytes, int] = field(default_factory=dict)
-    before: dict[bytes, int] = field(default_factory=dict)
-    changes: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def retroactive(self) -> Retroactive:
-        return self.inner.retroactive
-
-    @property
-    def adaptive(self) -> Adaptive:
-        return self.inner.adaptive
-
-    @property
-    def step(self) -> Any:
-        return self.inner.step
-
-    @property
-    def factor(self) -> Factor:
-        return self.inner.factor
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        return self.inner.cost()
-
-    def describe(self) -> dict[str, Any]:
-        return self.inner.describe()
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        return self.inner.release(round_, exact, keys)
-
-    def moved(self, exact: Mapping[bytes, int]) -> dict[bytes, int]:
-        """What changed since the last round; counts the changes."""
-        labels = exact.keys() | self.before.keys()
-        moved = {
-            label: exact.get(label, 0) - self.before.get(label, 0)
-            for label in labels
-            if exact.get(label, 0) != self.before.get(label, 0)
-        }
-        self.before = dict(exact)
-        self.changes += len(moved)
-        return moved
-
-
-def _with_values(answer: Answer, values: list[int | None]) -> Answer:
-    return replace(answer, values=tuple(values))
-
-
-def _shifted(answer: Answer, coordinates: Sequence[int], keys: NoiseKeys) -> Answer:
+def _noisier(answer: Answer, coordinates: Sequence[int], keys: NoiseKeys) -> Answer:
     """The answer with further noise, each value's at the coordinate that is given for it."""
     key = keys.lasting_key(release=answer.release, purpose="planted")
     where = Coordinates.of_indices(np.array(coordinates, dtype=np.int64))
-    words = BlockPRF(key).blocks(where)[:, 0] >> 61
-    return _with_values(
-        answer,
-        [
-            None if value is None else value + word
-            for value, word in zip(answer.values, words.tolist(), strict=True)
-        ],
-    )
+    words = BlockPRF(key).blocks(where)[:, 0] >> np.uint64(61)
+    values = [
+        None if value is None else value + word
+        for value, word in zip(answer.values, words.tolist(), strict=True)
+    ]
+    return replace(answer, values=tuple(values))
 
 
-class UpdateCounter(_Tampered):
-    """Noise keyed by how often the data changed."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        self.moved(exact)
-        answer = self.inner.release(round_, exact, keys)
-        return _shifted(answer, [self.changes] * len(answer), keys)
-
-
-class RedrawnAfterDeletion(_Tampered):
-    """Noise drawn anew after each deletion, so that the deletion can be seen to have happened."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        fell = sum(change < 0 for change in self.moved(exact).values())
-        self.seen[b""] = self.seen.get(b"", 0) + fell
-        answer = self.inner.release(round_, exact, keys)
-        drawn = self.seen[b""]
-        return _shifted(answer, [drawn] * len(answer), keys) if drawn else answer
+def _keyed_by_changes(
+    self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Answer:
+    self.memory.moved(exact)
+    answer = self.inner.release(round_, exact, keys)
+    return _noisier(answer, [self.memory.changes] * len(answer), keys)
 
 
-class LargestSoFar(_Tampered):
-    """A cache of the largest totals: what was taken back still counts."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        for label, total in exact.items():
-            self.seen[label] = max(total, self.seen.get(label, total))
-        return self.inner.release(round_, self.seen, keys)
-
-
-class Smoothed(_Tampered):
-    """Totals averaged with those of the round before."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        labels = exact.keys() | self.before.keys()
-        mean = {label: (exact.get(label, 0) + self.before.get(label, 0)) // 2 for label in labels}
-        self.before = dict(exact)
-        return self.inner.release(round_, mean, keys)
+def _redrawn_after_deletion(
+    self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Answer:
+    seen = self.memory.seen
+    fell = sum(change < 0 for change in self.memory.moved(exact).values())
+    drawn = seen[b""] = seen.get(b"", 0) + fell
+    answer = self.inner.release(round_, exact, keys)
+    return _noisier(answer, [drawn] * len(answer), keys) if drawn else answer
 
 
-class KeptKeys(_Tampered):
-    """Hysteresis: a bin that was published once keeps its line, at the threshold."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        answer = self.inner.release(round_, exact, keys)
-        if answer.threshold is None or answer.keys is None:
-            return answer
-        lines = dict.fromkeys((label.decode() for label in self.seen), answer.threshold)
-        lines |= {
-            key: value or 0 for key, value in zip(answer.keys, answer.values, strict=True)
-        }
-        self.seen |= {key.encode(): 1 for key in lines}
-        ordered = sorted(lines, key=str.encode)
-        values = [lines[key] for key in ordered]
-        return _with_values(replace(answer, keys=tuple(ordered)), [*values])
+def _largest_so_far(
+    self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Answer:
+    seen = self.memory.seen
+    for label, total in exact.items():
+        seen[label] = max(total, seen.get(label, total))
+    return self.inner.release(round_, seen, keys)
 
 
-class IndexOfArrival(_Tampered):
-    """A dictionary's index as coordinate of the noise: the order of first arrival is remembered."""
-
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        for label in sorted(exact):
-            self.seen.setdefault(label, len(self.seen))
-        answer = self.inner.release(round_, exact, keys)
-        labels = ("",) if answer.keys is None else answer.keys
-        return _shifted(answer, [self.seen.get(key.encode(), 0) for key in labels], keys)
+def _smoothed(self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+    before = self.memory.before
+    labels = exact.keys() | before.keys()
+    mean = {label: (exact.get(label, 0) + before.get(label, 0)) // 2 for label in labels}
+    self.memory.before = dict(exact)
+    return self.inner.release(round_, mean, keys)
 
 
-class Watermark(_Tampered):
-    """Late data are left out: a total may not change by more than in the round before."""
+def _kept_keys(self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+    """A bin that was published once keeps its line, at the threshold."""
+    answer = self.inner.release(round_, exact, keys)
+    if answer.threshold is None or answer.keys is None:
+        return answer
+    lines: dict[str, int | None] = {}
+    lines |= {label.decode(): answer.threshold for label in self.memory.seen}
+    lines |= zip(answer.keys, answer.values, strict=True)
+    self.memory.seen |= {key.encode(): 1 for key in lines}
+    ordered = sorted(lines, key=str.encode)
+    return replace(answer, keys=tuple(ordered), values=tuple(lines[key] for key in ordered))
 
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        allowed = self.seen.get(b"", 1)
-        held = {
-            label: min(total, self.before.get(label, 0) + allowed) for label, total in exact.items()
-        }
-        self.seen[b""] = max(1, max((abs(c) for c in self.moved(exact).values()), default=1))
-        return self.inner.release(round_, held, keys)
+
+def _index_of_arrival(
+    self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Answer:
+    seen = self.memory.seen
+    for label in sorted(exact):
+        seen.setdefault(label, len(seen))
+    answer = self.inner.release(round_, exact, keys)
+    labels = ("",) if answer.keys is None else answer.keys
+    return _noisier(answer, [seen.get(label.encode(), 0) for label in labels], keys)
 
 
-class WiderAfterChanges(_Tampered):
-    """The stated error grows with the changes of the past, like an instance-adaptive mechanism."""
+def _held_back(self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+    """A total may not rise by more than the totals moved in the round before."""
+    memory = self.memory
+    allowed, before = memory.seen.get(b"", 1), dict(memory.before)
+    held = {label: min(total, before.get(label, 0) + allowed) for label, total in exact.items()}
+    moved = memory.moved(exact)
+    memory.seen[b""] = max(1, max((abs(change) for change in moved.values()), default=1))
+    return self.inner.release(round_, held, keys)
 
-    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
-        self.moved(exact)
-        answer = self.inner.release(round_, exact, keys)
-        return replace(answer, half=answer.half + self.changes)
+
+def _wider_after_changes(
+    self: Tampered, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
+) -> Answer:
+    """The stated error grows with the changes of the past, as instance-adaptive mechanisms do."""
+    self.memory.moved(exact)
+    answer = self.inner.release(round_, exact, keys)
+    return replace(answer, half=answer.half + self.memory.changes)
 
 
 MEMORY_FAULTS: Mapping[str, Plant] = {
-    "noise keyed by the number of changes": UpdateCounter,
-    "noise redrawn after each deletion": RedrawnAfterDeletion,
-    "largest total kept": LargestSoFar,
-    "totals smoothed over rounds": Smoothed,
-    "keys that stay published": KeptKeys,
-    "index of arrival as coordinate": IndexOfArrival,
-    "late changes held back": Watermark,
-    "error that counts the changes of the past": WiderAfterChanges,
+    "noise keyed by the number of changes": by_rule(_keyed_by_changes),
+    "noise redrawn after each deletion": by_rule(_redrawn_after_deletion),
+    "largest total kept": by_rule(_largest_so_far),
+    "totals smoothed over rounds": by_rule(_smoothed),
+    "keys that stay published": by_rule(_kept_keys),
+    "index of arrival as coordinate": by_rule(_index_of_arrival),
+    "late changes held back": by_rule(_held_back),
+    "error that counts the changes of the past": by_rule(_wider_after_changes),
 }

@@ -49,7 +49,9 @@ class _Draft:
     updates: defaultdict[int, list[QueuedUpdate]] = field(default_factory=lambda: defaultdict(list))
     forgets: defaultdict[int, list[Forget]] = field(default_factory=lambda: defaultdict(list))
 
-    def happens(self, op: Op, point: Point, round_: int, *, second: int = 0, count: int = 1) -> None:
+    def happens(
+        self, op: Op, point: Point, round_: int, *, second: int = 0, count: int = 1
+    ) -> None:
         self.updates[round_].append(
             update(self.plan, op, point, round_=round_, second=second, count=count)
         )
@@ -90,8 +92,8 @@ def uniting_pair(plan: Plan, coins: Coins) -> Pair:
             name = coins.choice(tuple(ways))
             ways[name](draft, coins, point, meet)
             used.append(name)
-        for number in range(coins.between(1, MOST_GONE)):
-            used.append(_come_and_go(draft, coins, f"{prefix}{number}", meet))
+        gone = range(coins.between(1, MOST_GONE))
+        used += [_come_and_go(draft, coins, f"{prefix}{number}", meet) for number in gone]
     for _ in range(coins.below(5)):
         _afterwards(drafts, coins, kept, coins.between(meet + 1, horizon))
     one, two = (draft.history() for draft in drafts)

@@ -6,7 +6,7 @@ each row is measured beside it, by making the difference of the worlds larger un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -31,14 +31,14 @@ from retrodp.audit.released import (
 from retrodp.audit.report import Row, Verdict
 from retrodp.audit.structure import Structure, windows, worst_size
 from retrodp.audit.thresholds import DRIFT, worst_crossing
-from retrodp.audit.worlds import Trajectory, Worlds, lived, moved
+from retrodp.audit.worlds import Trajectory, lived, moved
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.noise.factors.dense import DenseFactor
 
 MISS = 1e-3
 """Probability that anything sound is accused in one run with a fresh seed, all rows together."""
 
 EVENTS = 7  # counted for one pair of worlds
-SCALES = (Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3))
-"""Factors by which noise could be too small, tried in turn for the stated power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,8 @@ class Size:
         asked: Of each world, where a release is asked as it stands.
         windows: Tried for each release.
         keys: Different keys among the runs.
+        gates: Keys under which a release is compared with its declared noise, for every pair.
+        scales: Factors by which noise could be too small, planted in turn for the stated power.
         deep: Whether every combination is audited, or every kind and every factor once.
     """
 
@@ -59,11 +61,31 @@ class Size:
     asked: int
     windows: int
     keys: int
-    deep: bool = False
+    gates: int
+    scales: tuple[Fraction, ...]
+    deep: bool
 
 
-SMOKE = Size(horizon=7, runs=16_000, asked=1_000, windows=3, keys=3)
-DEEP = Size(horizon=15, runs=200_000, asked=4_000, windows=8, keys=8, deep=True)
+SMOKE = Size(
+    horizon=7,
+    runs=16_000,
+    asked=1_000,
+    windows=3,
+    keys=3,
+    gates=1,
+    scales=(Fraction(3, 2), Fraction(2)),
+    deep=False,
+)
+DEEP = Size(
+    horizon=15,
+    runs=200_000,
+    asked=4_000,
+    windows=8,
+    keys=8,
+    gates=5,
+    scales=(Fraction(11, 10), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3)),
+    deep=True,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +96,14 @@ class Finding:
         worlds: The pair.
         evidence: The strongest.
         epsilon: Greatest lower bound of any event at the plan's delta.
-        as_declared: Whether the releases publish totals plus their declared noise.
+        path: The coordinates that were seen; none where the releases do not publish totals plus
+            their declared noise, and were asked as they stand.
     """
 
-    worlds: Worlds
+    worlds: str
     evidence: Evidence
     epsilon: float
-    as_declared: bool
+    path: tuple[Trajectory, ...]
 
 
 def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding]:
@@ -92,47 +115,73 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
         size: How much to draw.
         miss: For the whole case; shared by pairs and scores.
     """
-    pairs = case.neighbours(size.windows)
-    keys = seed.keys(case.horizon, "intake")
-    exact = [lived(case.plan, case.releases, worlds, keys) for worlds in pairs]
-    paths = [_seen_paths(case, rounds) for rounds in exact]
-    declared = [is_as_declared(case.mechanisms, rounds, seed) for rounds in exact]
+    pairs = _pairs(case, seed, size)
     noise: Noise = {}
-    if any(declared):
+    if any(pair.path for pair in pairs):
         noise = draw_noise(
-            case.mechanisms,
-            slots=max(map(len, paths), default=1),
+            _drawable(case),
+            slots=max(len(pair.path) for pair in pairs),
             runs=size.runs,
             seeds=_seeds(seed, size.keys),
         )
     structures = case.structures()
     each = miss / (len(pairs) * EVENTS)
     found = []
-    for worlds, rounds, path, sound in zip(pairs, exact, paths, declared, strict=True):
+    for pair in pairs:
         view = (
-            view_of(case.mechanisms, path, noise, structures)
-            if sound
-            else asked(case.mechanisms, rounds, runs=size.asked, seed=seed)
+            view_of(_drawable(case), pair.path, noise, structures)
+            if pair.path
+            else asked(case.mechanisms, pair.rounds, runs=size.asked, seed=seed)
         )
         if not any(seen.values.shape[1] for seen in view.worlds):
             continue  # nothing was ever published
         tried = evidence_of(view, case.claim, miss=each)
         found.append(
             Finding(
-                worlds=worlds,
+                worlds=pair.name,
                 evidence=max(tried, key=lambda one: one.strength(case.claim)),
                 epsilon=max(one.epsilon(case.claim.delta) for one in tried),
-                as_declared=sound,
+                path=pair.path,
             )
         )
-        if not sound and found[-1].evidence.excess(case.claim) > 0:
+        if not pair.path and found[-1].evidence.excess(case.claim) > 0:
             break  # asking is slow, and what is accused is accused
     return found
 
 
-def _seen_paths(case: Case, rounds: tuple[list[Round], list[Round]]) -> list[Trajectory]:
-    """Coordinates that an adversary looks at: those that differ, and one more of each component."""
-    return moved(rounds) + bystanders(case.mechanisms, case.horizon)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A pair of worlds, and what there is to see of it."""
+
+    name: str
+    rounds: tuple[list[Round], list[Round]]
+    path: tuple[Trajectory, ...]
+
+
+def _pairs(case: Case, seed: Seed, size: Size) -> list[_Pair]:
+    if not case.known:
+        return [
+            _Pair(
+                name=f"vector of one unit, rounds {begin} to {end - 1}",
+                rounds=([], []),
+                path=tuple(case.vector_paths(begin, end)),
+            )
+            for begin, end in case.windows(size.windows)
+        ]
+    pairs = []
+    for worlds in case.neighbours(size.windows):
+        rounds = lived(case.plan, case.releases, worlds, seed.keys(case.horizon, "intake"))
+        own = seed.further("gate", worlds.name)
+        sound = is_as_declared(case.mechanisms, rounds, own, keys=size.gates)
+        # An adversary looks at what differs, and at one more coordinate of each component.
+        path = moved(rounds) if sound else []
+        path += bystanders(case.mechanisms, path, case.horizon) if sound else []
+        pairs.append(_Pair(name=worlds.name, rounds=rounds, path=tuple(path)))
+    return pairs
+
+
+def _drawable(case: Case) -> Mapping[str, Mechanism]:
+    return case.mechanisms if case.known else case.vector().mechanisms
 
 
 def evidence_of(view: View, claim: Claim, *, miss: float, only: str = "") -> list[Evidence]:
@@ -158,26 +207,25 @@ def evidence_of(view: View, claim: Claim, *, miss: float, only: str = "") -> lis
 
 
 def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) -> float | None:
-    """Least factor of `SCALES` by which smaller noise is found, by planting it; None if none is.
+    """Least factor of `size.scales` by which smaller noise is found, by planting it; None if none is.
 
     The pair of worlds and the number of runs are those of the row, the score is the declared one.
     """
-    if not worst.as_declared:
+    if not worst.path:
         return None
-    rounds = lived(case.plan, case.releases, worst.worlds, seed.keys(case.horizon, "intake"))
-    path = _seen_paths(case, rounds)
-    for scale in SCALES:
-        planted = case.tampered(
-            lambda inner, scale=scale: with_noise(inner, lambda noise: smaller(noise, scale))
-        )
-        noise = draw_noise(
-            planted.mechanisms, slots=len(path), runs=size.runs, seeds=_seeds(seed, 1)
-        )
-        view = view_of(planted.mechanisms, path, noise, case.structures())
+    structures = case.structures()
+    for scale in size.scales:
+        planted = {name: _shrunk(inner, scale) for name, inner in _drawable(case).items()}
+        noise = draw_noise(planted, slots=len(worst.path), runs=size.runs, seeds=_seeds(seed, 1))
+        view = view_of(planted, worst.path, noise, structures)
         tried = evidence_of(view, case.claim, miss=miss, only=DECLARED)
         if any(one.excess(case.claim) > 0 for one in tried):
             return float(scale)
     return None
+
+
+def _shrunk(mechanism: Mechanism, by: Fraction) -> Mechanism:
+    return with_noise(mechanism, lambda noise: smaller(noise, by))
 
 
 def _seeds(seed: Seed, number: int) -> list[Seed]:
@@ -194,9 +242,7 @@ def rows_of(case: Case, seed: Seed, size: Size, *, miss: float) -> Iterator[Row]
     yield from _sensitivities(case)
 
 
-def _measured(
-    case: Case, found: Sequence[Finding], seed: Seed, size: Size, *, miss: float
-) -> Row:
+def _measured(case: Case, found: Sequence[Finding], seed: Seed, size: Size, *, miss: float) -> Row:
     claim = case.claim
     worst = max(found, key=lambda finding: finding.evidence.strength(claim))
     accused = worst.evidence.excess(claim) > 0
@@ -222,11 +268,12 @@ def _measured(
             "loss_measured": reached,
             "loss_unit": unit,
             "excess": worst.evidence.excess(claim),
-            "pair": worst.worlds.name,
+            "pair": worst.worlds,
             "pairs": len(found),
             "event": worst.evidence.event,
             "counted": worst.evidence.counted,
-            "runs": "drawn" if worst.as_declared else "asked once a key",
+            "runs": "drawn" if worst.path else "asked once a key",
+            "follows_release": case.known,
             "noise_too_small_by_found": planted,
         },
     )
@@ -267,36 +314,46 @@ def _threshold(case: Case, name: str, threshold: int) -> Row:
 
 
 def _sensitivities(case: Case) -> Iterator[Row]:
-    for release in case.releases:
-        for component, noise in (components(release.mechanism) or {}).items():
+    windows_of = {release.name: release.window for release in case.releases}
+    for name, mechanism in _drawable(case).items():
+        for component, noise in (components(mechanism) or {}).items():
+            longest = windows_of[name.split(" ")[0]]
             factor, law = noise.process.factor, noise.process.law
             structure = Structure.of(factor)
-            measured = worst_size(structure, law=law, longest=release.window)
-            declared = factor.window_l1 if law == "laplace" else factor.window_l2sq
+            measured = worst_size(structure, law=law, longest=longest)
+            declared = factor.window_l2sq
+            if law == "laplace":
+                assert not isinstance(factor, DenseFactor)
+                declared = factor.window_l1
             verdict: Verdict = "holds"
             if measured > declared + 1e-6 or not structure.full_rank:
                 verdict = "accused"
-            name = f"{release.name}/{component}" if component else release.name
             yield Row(
                 mechanism=case.title,
                 model=case.model,
                 factor=factor.name,
                 test="least shift of every window",
                 claim=f"{'L1' if law == 'laplace' else 'L2 squared'} {declared}",
-                measured=f"{measured:.4f} over {len(windows(case.horizon, release.window))} windows"
+                measured=f"{measured:.4f} over {len(windows(case.horizon, longest))} windows"
                 + ("" if structure.full_rank else "; some rounds are fixed sums of others"),
                 confidence=1.0,
                 verdict=verdict,
-                details={"release": name, "declared": declared, "least": measured},
+                details={"release": f"{name} {component}", "declared": declared, "least": measured},
             )
+
+
+def miss_of_case(size: Size) -> float:
+    """Probability with which one sound case may be accused."""
+    return MISS / len(outlines(deep=size.deep))
 
 
 def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None) -> list[Row]:
     """All cases; planted faults are in `faults`, adaptive adversaries in `game`."""
     chosen = outlines(deep=size.deep)
+    miss = miss_of_case(size)
     rows: list[Row] = []
     for number, outline in enumerate(chosen):
         progress(f"privacy, {outline.model}, {outline.title}")
         case = outline.case(size.horizon)
-        rows += rows_of(case, seed.further("case", number), size, miss=MISS / len(chosen))
+        rows += rows_of(case, seed.further("case", number), size, miss=miss)
     return rows

@@ -40,7 +40,7 @@ Published = tuple[tuple[str, ...] | None, tuple[int | None, ...]]
 Noise = Mapping[tuple[str, str], NDArray[np.int64]]
 """Rounded noise by release and component, shape ``(slots, runs, rounds)``."""
 
-GATE_KEYS = 3
+MANY_COMPONENTS = 2
 ROUNDING = 1 / 12
 
 
@@ -71,9 +71,7 @@ def with_noise(
                 max_bins=mechanism.max_bins,
             )
         case MeanOfBins():
-            return replace(
-                mechanism, total=change(mechanism.total), count=change(mechanism.count)
-            )
+            return replace(mechanism, total=change(mechanism.total), count=change(mechanism.count))
         case _:
             raise UsageError(f"The audit does not know the noise of {mechanism.name}.")
 
@@ -135,17 +133,21 @@ def _means(
 
 
 def is_as_declared(
-    mechanisms: Mapping[str, Mechanism], worlds: tuple[list[Round], list[Round]], seed: Seed
+    mechanisms: Mapping[str, Mechanism],
+    worlds: tuple[list[Round], list[Round]],
+    seed: Seed,
+    *,
+    keys: int,
 ) -> bool:
     """Whether every release publishes totals plus its declared noise, in all rounds of both worlds."""
     horizon = len(worlds[0])
-    for number in range(GATE_KEYS):
-        keys = seed.keys(horizon, "gate", number)
+    for number in range(keys):
+        own = seed.keys(horizon, "gate", number)
         for world in worlds:
             for round_, lived in enumerate(world, start=1):
                 for name, mechanism in mechanisms.items():
-                    answer = mechanism.release(round_, lived.totals[name], keys)
-                    wanted = expected(mechanism, round_, lived.totals[name], keys)
+                    answer = mechanism.release(round_, lived.totals[name], own)
+                    wanted = expected(mechanism, round_, lived.totals[name], own)
                     if wanted is None or wanted != (answer.keys, answer.values):
                         return False
     return True
@@ -249,20 +251,30 @@ def view_of(
     return View(worlds=(zero, one), declared=tuple(declared), raw=np.concatenate(raw))
 
 
-def bystanders(mechanisms: Mapping[str, Mechanism], horizon: int) -> list[Trajectory]:
-    """One coordinate a component that the unit does not touch, always published.
+def bystanders(
+    mechanisms: Mapping[str, Mechanism], seen: Sequence[Trajectory], horizon: int
+) -> list[Trajectory]:
+    """Coordinates that the unit does not touch, always published, one a component.
 
-    An adversary sees it too: noise that is shared where it must not be is found beside it.
+    An adversary sees them too: noise that is shared where it must not be is found beside them. Of
+    many components only those of which nothing is seen yet.
     """
+    places = [
+        (name, component, mechanism)
+        for name, mechanism in mechanisms.items()
+        for component in components(mechanism) or {}
+    ]
+    moved = {(path.release, _component(mechanisms[path.release], path.label)) for path in seen}
     found = []
-    for name, mechanism in mechanisms.items():
+    for name, component, mechanism in places:
+        if len(places) > MANY_COMPONENTS and (name, component) in moved:
+            continue
         total = 0
         if isinstance(mechanism, SparseHistogram):
             total = 2 * mechanism.threshold + 10 * max(mechanism.noise.half_all)
         path = (total,) * horizon
-        for component in components(mechanism) or {}:
-            label = f"{component}\nbystander" if component else "bystander"
-            found.append(Trajectory(release=name, label=label.encode(), zero=path, one=path))
+        label = f"{component}\nbystander" if component else "bystander"
+        found.append(Trajectory(release=name, label=label.encode(), zero=path, one=path))
     return found
 
 
@@ -296,8 +308,8 @@ def asked(
     for found in cells:
         values = np.zeros((runs, len(place)))
         present = np.zeros((runs, len(place)), dtype=np.bool_)
-        for run, column, value in found:
-            values[run, column] = value
+        for run, column, number in found:
+            values[run, column] = number
             present[run, column] = True
         seen.append(Seen(values, present))
     return View(worlds=(seen[0], seen[1]), declared=(), raw=np.zeros(len(place)))

@@ -70,7 +70,7 @@ def _name(point: Point, plan: Plan) -> tuple[str, str]:
     return (point.person or "" if plan.stream.person_unit else ""), point.id
 
 
-def update(  # noqa: PLR0913  the parts of an update
+def update(
     plan: Plan, op: Op, point: Point, *, round_: int, second: int = 0, count: int = 1
 ) -> QueuedUpdate:
     """The update that does this to the point in a round."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrodp.noise.factors.contract import Factor
+from retrodp.noise.factors.dense import DenseFactor, rows_of
 from retrodp.noise.key import Node
+from retrodp.noise.processes import AnyFactor
 
 Floats = NDArray[np.float64]
 
@@ -37,8 +38,10 @@ class Structure:
     square: bool
 
     @classmethod
-    def of(cls, factor: Factor) -> Structure:
+    def of(cls, factor: AnyFactor) -> Structure:
         """Read off the nodes of every round."""
+        if isinstance(factor, DenseFactor):
+            return cls._of_weights(rows_of(factor).weights)
         columns: dict[Node, int] = {}
         entries: list[tuple[int, int, int]] = []
         for round_ in range(1, factor.horizon + 1):
@@ -48,13 +51,17 @@ class Structure:
         weights = np.zeros((factor.horizon, len(columns)))
         for row, column, weight in entries:
             weights[row, column] += weight / factor.denominator
+        return cls._of_weights(weights)
+
+    @classmethod
+    def _of_weights(cls, weights: Floats) -> Structure:
         singular = np.linalg.svd(weights, compute_uv=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
         return cls(
             weights=weights,
-            inverse=np.linalg.pinv(weights, rcond=SINGULAR),
-            full_rank=rank == factor.horizon,
-            square=rank == len(columns),
+            inverse=np.linalg.pinv(weights, rcond=SINGULAR).astype(np.float64),
+            full_rank=rank == len(weights),
+            square=rank == weights.shape[1],
         )
 
     @property
@@ -97,8 +104,8 @@ def worst_windows(
 ) -> list[tuple[int, int]]:
     """Windows that an adversary would choose, the worst first.
 
-    The worst by the norm of the law, the worst that never ends, the worst of length one, then the
-    next by norm.
+    By the norm of the law: the shortest of the worst, the longest of the worst, the worst that
+    never ends, the worst of length one, then the rest.
     """
     size = structure.l1 if law == "laplace" and structure.square else structure.l2_squared
     horizon = structure.horizon
@@ -110,15 +117,18 @@ def worst_windows(
         return -exact, end - begin, abs(begin + end - horizon - 2)
 
     ranked = sorted(windows(horizon, longest), key=order)
-    kinds = (
-        [pair for pair in ranked if pair[1] == horizon + 1],
-        [pair for pair in ranked if pair[1] == pair[0] + 1],
-    )
-    chosen = dict.fromkeys([ranked[0], *(kind[0] for kind in kinds if kind), *ranked])
+    worst = [pair for pair in ranked if order(pair)[0] == order(ranked[0])[0]]
+    longest_worst = max(worst, key=lambda pair: pair[1] - pair[0])
+    endless = [pair for pair in ranked if pair[1] == horizon + 1]
+    single = [pair for pair in ranked if pair[1] == pair[0] + 1]
+    kinds = [*endless[:1], *single[:1]]
+    chosen = dict.fromkeys([ranked[0], longest_worst, *kinds, *ranked])
     return list(chosen)[:most]
 
 
 def worst_size(structure: Structure, *, law: str, longest: int | None) -> float:
     """Largest size of any window: L1 of the shift for Laplace, squared L2 for Gaussian noise."""
     size = structure.l1 if law == "laplace" else structure.l2_squared
-    return max(size(window(structure.horizon, *pair)) for pair in windows(structure.horizon, longest))
+    return max(
+        size(window(structure.horizon, *pair)) for pair in windows(structure.horizon, longest)
+    )

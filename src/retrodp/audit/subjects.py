@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from retrodp.engine.compile import statistic_of
 from retrodp.engine.resolve import resolve
 from retrodp.errors import NotInThisVersionError, UsageError
 from retrodp.plan.kinds import KINDS
@@ -42,14 +43,29 @@ _COLUMNS: Mapping[str, Any] = {
     "country": {"type": "category", "values": ["DE", "FR"], "nullable": False},
     "amount": {"type": "number", "min": -5, "max": 20, "step": "0.5"},
     "gift": {"type": "boolean", "nullable": False},
+    "weight": {"type": "number", "min": 0, "max": 10, "step": "1"},
 }
 
-# What the audit fills into the keys that a kind has of its own; None leaves the key out.
+# What the audit fills into the keys that a kind has of its own; None leaves the key out, and so it
+# does with every optional key that is not listed. "kind.key" goes before "key".
 FILLINGS: Mapping[str, tuple[Any, ...]] = {
     "of": ("amount",),
     "by": (None, "country", "product", ["product", "country"]),
-    "max_bins": (None,),
+    "query.linear": ({"net": "2 * amount - 3", "gifts": "[gift]"},),
+    "cube.by": (["country", "gift"], ["product", "country"]),
+    "gram.of": (["amount", "weight"],),
+    "gram.norm": (25,),
+    "quantiles.by": (None, "country"),
+    "at": ([0.25, 0.5],),
+    "cdf.by": (None,),
+    "range.by": (None,),
+    "edges": ([0, 5, 10, 20],),
 }
+LASTING = "dense"
+"""A factor that only a plan without forward secrecy, and with few bins, may name."""
+
+FEW_BINS = 1_000
+
 WINDOW = "3d"
 WHERE = "country == 'DE' and gift"
 
@@ -71,19 +87,23 @@ def fillings() -> list[Filling]:
     """Every kind of this version with every filling of its keys, factor, window and condition.
 
     Raises:
-        UsageError: A kind has a key of its own that `FILLINGS` does not know.
+        UsageError: A kind has a required key that `FILLINGS` does not know, or no filling of it
+            makes a plan.
     """
     found = []
     for kind, entry in KINDS.items():
         if entry is None:
             continue
-        for own in _own_keys(kind, entry.keys):
-            words = " by ".join([kind, *_listed(own.get("by"))])
-            table = {"kind": kind, **own}
-            found += [
-                Filling(title=f"{words}, {factor}", table={**table, "factor": factor})
-                for factor in get_args(FactorChoice)
-            ]
+        own = [
+            table for table in _own_keys(kind, entry.keys) if _buildable({"kind": kind, **table})
+        ]
+        for keys in own:
+            words = " by ".join([kind, *_listed(keys.get("by"))])
+            table = {"kind": kind, **keys}
+            for factor in get_args(FactorChoice):
+                few = {"max_bins": FEW_BINS} if "max_bins" in entry.names else {}
+                named = {**table, "factor": factor, **(few if factor == LASTING else {})}
+                found.append(Filling(title=f"{words}, {factor}", table=named))
             found += [
                 Filling(title=f"{words}, window", table={**table, "window": WINDOW}),
                 Filling(
@@ -95,26 +115,47 @@ def fillings() -> list[Filling]:
     return found
 
 
+def fits(filling: Filling, model: Model) -> bool:
+    """Whether the release exists under the model: dense noise is Gaussian."""
+    return model == "zcdp" or filling.table.get("factor") != LASTING
+
+
+def _buildable(table: Mapping[str, Any]) -> bool:
+    """Whether this version makes the release at all; sums by open columns it does not."""
+    try:
+        plan = plan_of({"r": table}, model="pure", horizon=3, epsilon=100)
+        statistic_of(plan, plan.releases[0])
+        resolve(plan)
+    except NotInThisVersionError:
+        return False
+    except KeyError:  # of the grammar, but the engine does not make it yet
+        return False
+    return True
+
+
 def _listed(by: str | list[str] | None) -> list[str]:
     return [] if by is None else [by if isinstance(by, str) else " and ".join(by)]
 
 
 def _own_keys(kind: str, keys: type[msgspec.Struct]) -> Iterator[dict[str, Any]]:
-    fields = msgspec.structs.fields(keys)
-    missing = [field.encode_name for field in fields if field.encode_name not in FILLINGS]
-    if missing:
-        raise UsageError(
-            f"The audit does not know how to fill in {', '.join(missing)} of kind {kind!r}.",
-            do="Add the key to FILLINGS in retrodp.audit.subjects.",
+    choices: dict[str, tuple[Any, ...]] = {}
+    for field in msgspec.structs.fields(keys):
+        name = field.encode_name
+        known = FILLINGS.get(f"{kind}.{name}", FILLINGS.get(name))
+        if known is None and field.required:
+            raise UsageError(
+                f"The audit does not know how to fill in {name} of kind {kind!r}.",
+                do="Add the key to FILLINGS in retrodp.audit.subjects.",
+            )
+        choices[name] = tuple(
+            value for value in known or (None,) if value is not None or not field.required
         )
-    names = [field.encode_name for field in fields]
-    for values in product(*(FILLINGS[name] for name in names)):
-        own = dict(zip(names, values, strict=True))
-        if all(own[field.encode_name] is not None for field in fields if field.required):
-            yield {name: value for name, value in own.items() if value is not None}
+    for values in product(*choices.values()):
+        own = dict(zip(choices, values, strict=True))
+        yield {name: value for name, value in own.items() if value is not None}
 
 
-def plan_of(  # noqa: PLR0913  what distinguishes the audited plans
+def plan_of(
     tables: Mapping[str, Mapping[str, Any]],
     *,
     model: Model,
@@ -136,16 +177,12 @@ def plan_of(  # noqa: PLR0913  what distinguishes the audited plans
             **_STREAMS[stream],
         },
         "columns": _COLUMNS,
-        "privacy": {"model": model, "epsilon": str(epsilon), "delta": str(delta)},
+        "privacy": {
+            "model": model,
+            "epsilon": str(epsilon),
+            "delta": str(delta),
+            "forward_secrecy": all(one.get("factor") != LASTING for one in tables.values()),
+        },
         "release": tables,
     }
     return Plan.from_dict(plan)
-
-
-def resolvable(filling: Filling) -> bool:
-    """Whether this version can make the release at all; sums by open columns it cannot."""
-    try:
-        resolve(plan_of({"r": filling.table}, model="pure", horizon=3, epsilon=100))
-    except NotInThisVersionError:
-        return False
-    return True

@@ -15,8 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from retrodp.noise.dense import DenseProcess
+from retrodp.noise.factors.dense import rows_of
 from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import Process
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +65,8 @@ def _law(law: str, scale: float, weights: tuple[int, ...], denominator: int) -> 
     unit = denominator // grain
     values = (np.arange(least, least + len(total)) * 2 + unit) // (2 * unit)
     first = int(values[0])
-    return RoundedLaw(first=first, masses=np.bincount(values - first, weights=total))
+    masses = np.bincount(values - first, weights=total).astype(np.float64)
+    return RoundedLaw(first=first, masses=masses)
 
 
 def _draw(law: str, scale: float) -> Floats:
@@ -75,8 +80,15 @@ def _draw(law: str, scale: float) -> Floats:
     return result
 
 
-def crossing(process: NoiseProcess, threshold: int, records: int) -> float:
-    """Sum over the rounds of P[a bin of so many records reaches the threshold]; exact."""
+def crossing(process: Process, threshold: int, records: int) -> float:
+    """Sum over the rounds of P[a bin of so many records reaches the threshold].
+
+    Exact for sums of whole draws. A dense factor's noise is a combination of draws so much finer
+    than a step that it is Gaussian to far below any delta.
+    """
+    if isinstance(process, DenseProcess):
+        deviations = np.sqrt(rows_of(process.factor).squares * float(process.scale))
+        return float(ndtr(-(threshold - records - 0.5) / deviations).sum())
     kinds: Counter[tuple[int, ...]] = Counter()
     example: dict[tuple[int, ...], int] = {}
     for round_ in range(1, process.factor.horizon + 1):
@@ -90,7 +102,7 @@ def crossing(process: NoiseProcess, threshold: int, records: int) -> float:
 
 
 def worst_crossing(
-    process: NoiseProcess, threshold: int, *, records: int, per_bin: int
+    process: Process, threshold: int, *, records: int, per_bin: int
 ) -> tuple[float, Mapping[int, int]]:
     """Largest sum over all ways to split a unit's records into bins, and that split.
 

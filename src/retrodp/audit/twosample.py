@@ -46,7 +46,7 @@ class TwoSample:
 
 
 def deviation(count: int, miss: float) -> float:
-    """t such that an empirical distribution function strays by more with probability `miss`."""
+    """Distance such that an empirical distribution function strays farther with `miss`."""
     _check.whole(least=1, count=count)
     _check.probability(miss=miss)
     return math.sqrt(math.log(2 / miss) / (2 * count))

@@ -63,7 +63,9 @@ class Trajectory:
     one: tuple[int, ...]
 
 
-def unit_contents(plan: Plan, releases: Sequence[CompiledRelease]) -> list[tuple[str, list[Values]]]:
+def unit_contents(
+    plan: Plan, releases: Sequence[CompiledRelease]
+) -> list[tuple[str, list[Values]]]:
     """Contents of one unit's records that move the releases most, in each way worth trying.
 
     A record of greatest weight for every set of releases that it can move; for a unit of several records as many as the plan allows, in as

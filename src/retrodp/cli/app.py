@@ -208,4 +208,4 @@ def _failed(error: RetrodpError, *, as_json: bool) -> int:
 
 
 # Importing them registers the commands.
-from retrodp.cli import demo, drafting, ending, reading, writing  # noqa: E402, F401
+from retrodp.cli import audit, demo, drafting, ending, reading, writing  # noqa: E402, F401

@@ -61,6 +61,7 @@ def run(
     as_json: JsonOption = False,
 ) -> int:
     """Take in all files, then close every round that is over. The same again changes nothing."""
+    _require_place(rejected)
     read, stdin = Plan.load(plan), _Stdin()
     if not is_store(store):
         # A store keeps its plan for ever, so a plan that does not fit the files makes none.
@@ -86,6 +87,7 @@ def ingest(
     as_json: JsonOption = False,
 ) -> int:
     """Take in updates; they wait until their round closes."""
+    _require_place(rejected)
     with Store.open(store, key=keeper_of(store, key)) as opened:
         report = _take(opened, files, _Stdin(), format_=format_, dry_run=dry_run, quiet=as_json)
         code = _list_refused(opened, report, rejected)
@@ -224,6 +226,15 @@ def _closed(store: Store, closed: int) -> dict[str, Any]:
         "same_time_at_close": store.same_time,
         "waiting": store.ledger.waiting_count(),
     }
+
+
+def _require_place(rejected: Path | None) -> None:
+    """Before anything is taken: afterwards the list of refused rows would be lost."""
+    if rejected is not None and not rejected.absolute().parent.is_dir():
+        raise UsageError(
+            f"{rejected} cannot be written: its directory is not there.",
+            do="Make the directory, or name another file with --rejected.",
+        )
 
 
 def _list_refused(store: Store, report: IngestReport, rejected: Path | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from retrodp.engine.alternative import factor_facts, factor_notes
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import protection_of, resolve
 from retrodp.mechanisms.contract import Mechanism
@@ -28,8 +29,9 @@ def check(plan: Plan) -> dict[str, Any]:
     """Everything that can be said about a plan without data; spends nothing.
 
     Returns:
-        A JSON-able document: per release mechanism, factor, scale, predicted errors, threshold
-        and share; for the plan the whole cost, its parts, and what holds for which streams.
+        A JSON-able document: per release mechanism, factor (why, and what another would give, see
+        `factor_facts`), scale, predicted errors, threshold and share; for the plan the whole cost,
+        its parts, and what holds for which streams.
     """
     resolved = resolve(plan)
     return describe(plan, resolved)
@@ -40,6 +42,10 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
     compiled = compile_plan(plan, resolved)
     losses = [loss for release in compiled for loss in release.mechanism.cost()]
     stream = plan.stream
+    releases = [
+        _release(release, entry) | factor_facts(plan, planned, release)
+        for release, entry, planned in zip(compiled, resolved.releases, plan.releases, strict=True)
+    ]
     return {
         "format": 1,
         "horizon": stream.horizon,
@@ -49,12 +55,9 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
         "protects": UNITS[stream.unit],
         "fingerprint": resolved.fingerprint,
         "budget": _budget(plan, resolved, losses),
-        "releases": [
-            _release(release, entry)
-            for release, entry in zip(compiled, resolved.releases, strict=True)
-        ],
+        "releases": releases,
         "retroactivity": {release.name: release.mechanism.retroactive for release in compiled},
-        "notes": _notes(plan, compiled),
+        "notes": _notes(plan, compiled) + factor_notes(releases),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from retrodp.engine import ordered, vectors
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
 from retrodp.mechanisms.counter import Counter
@@ -73,18 +74,34 @@ def mechanism_of(plan: Plan, release: Release, entry: Mapping[str, Any]) -> Mech
     return _KINDS[type(release.statistic)].mechanism(plan, release, noises, entry)
 
 
+def settled_of(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any]:
+    """What the resolved plan stores of a release beyond its noise; JSON values."""
+    return _KINDS[type(release.statistic)].settled(plan, release, noises)
+
+
 def is_sparse(plan: Plan, release: Release) -> bool:
     """Whether the release's bins are decided by the data, through a threshold."""
-    return isinstance(release.statistic, kinds.Histogram) and not plan.is_public(release.by)
+    match release.statistic:
+        case kinds.Histogram(by=by):
+            return not plan.is_public(by)
+        case kinds.Cube(marginals=marginals):
+            return not all(map(plan.is_public, marginals))
+        case _:
+            return False
 
 
 Noises = tuple[CalibratedNoise, ...]  # one a component of the statistic
+
+
+def _nothing_more(_plan: Plan, _release: Release, _noises: Noises) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     statistic: Callable[[Plan, Release], Statistic]
     mechanism: Callable[[Plan, Release, Noises, Mapping[str, Any]], Mechanism]
+    settled: Callable[[Plan, Release, Noises], Mapping[str, Any]] = _nothing_more
 
 
 def _labels(plan: Plan, by: tuple[str, ...]) -> BinLabels | None:
@@ -150,4 +167,27 @@ _KINDS: dict[type[kinds.Statistic], _Kind] = {
     kinds.Histogram: _Kind(_histogram, _linear),
     kinds.Sum: _Kind(_sum, _linear),
     kinds.Mean: _Kind(_mean, _quotient),
+    kinds.Quantiles: _Kind(
+        lambda plan, release: ordered.quantile_counts(plan, release, _labels(plan, release.by)),
+        lambda plan, release, noises, entry: ordered.quantiles(
+            plan, release, _public_bins(plan, release), noises[0], entry
+        ),
+        lambda plan, release, noises: ordered.settled_quantiles(plan, release, noises[0]),
+    ),
+    kinds.Cdf: _Kind(
+        lambda plan, release: ordered.cumulative_cells(plan, release, _labels(plan, release.by)),
+        lambda plan, release, noises, entry: ordered.cumulative_counts(
+            plan, release, _public_bins(plan, release), noises[0], entry
+        ),
+        lambda plan, release, noises: ordered.settled_cumulative(plan, release, noises[0]),
+    ),
+    kinds.Range: _Kind(
+        lambda plan, release: ordered.range_counts(plan, release, _labels(plan, release.by)),
+        lambda plan, release, noises, _: ordered.ranges(
+            release, _public_bins(plan, release), noises[0]
+        ),
+    ),
+    kinds.Query: _Kind(vectors.query, vectors.weighted_sums, vectors.settled_query),
+    kinds.Cube: _Kind(vectors.cube, vectors.marginal_tables, vectors.settled_cube),
+    kinds.Gram: _Kind(vectors.gram, vectors.moments, vectors.settled_gram),
 }

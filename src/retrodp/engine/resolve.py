@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from retrodp.engine.compile import is_sparse, mechanism_of, statistic_of
+from retrodp.engine.compile import is_sparse, mechanism_of, settled_of, statistic_of
 from retrodp.errors import BudgetError, NotInThisVersionError, PlanError
 from retrodp.mechanisms.calibrate import (
     choose_any_factor,
@@ -34,6 +34,7 @@ from retrodp.plan.resolved import ResolvedPlan
 from retrodp.privacy.calibrate import DeltaSplit, largest_rho, split_delta
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.privacy.neighbours import Protection
+from retrodp.privacy.norms import Norms
 from retrodp.statistics.contract import Component
 from retrodp.stream.clock import Clock
 
@@ -51,14 +52,24 @@ class _Part:
     split: tuple[int, ...]
     share: Fraction
     level: Fraction
+    norms: Norms | None
 
     def gaussian(self, rho: Fraction) -> Process:
+        if self.norms is not None:
+            # As one coordinate that moves by one step, at its part of the budget.
+            return gaussian_process(
+                self.factor, rho=rho * self.share / self.norms.l2_squared, amount=1
+            )
         return gaussian_process(
             self.factor, rho=rho * self.share, amount=self.component.amount, split=self.split
         )
 
     def laplace(self, epsilon: Fraction) -> Process:
         assert not isinstance(self.factor, DenseFactor)
+        if self.norms is not None:
+            return laplace_process(
+                self.factor, epsilon=epsilon * self.share / self.norms.l1, amount=1
+            )
         return laplace_process(
             self.factor,
             epsilon=epsilon * self.share,
@@ -67,7 +78,9 @@ class _Part:
         )
 
     def losses(self, process: Process) -> tuple[PrivacyLoss, ...]:
-        return losses_of(process, amount=self.component.amount, split=self.split)
+        return losses_of(
+            process, amount=self.component.amount, split=self.split, norms=self.norms
+        )
 
     def noise(self, process: Process) -> CalibratedNoise:
         return CalibratedNoise.of(
@@ -77,6 +90,7 @@ class _Part:
             amount=self.component.amount,
             split=self.split,
             level=self.level,
+            norms=self.norms,
         )
 
 
@@ -163,8 +177,9 @@ def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
                 for records in protection.worst_split(columns)
             ),
             share=share * component.share,
-            # Several parts share the allowed miss of the release's interval.
-            level=1 - (1 - release.level) / len(components),
+            # Parts that make up one number share the allowed miss of its interval.
+            level=1 - (1 - release.level) / (1 if component.separate else len(components)),
+            norms=component.norms and component.norms.of_records(protection.max_records),
         )
         for component in components
     )
@@ -180,6 +195,7 @@ def _factor(plan: Plan, release: Release) -> AnyFactor:
             law=law,
             window=release.window,
             coordinates=planned_bins(plan, release),
+            amount=most_moved(plan, release),
         )
     if release.factor == "dense":
         raise PlanError(
@@ -191,18 +207,29 @@ def _factor(plan: Plan, release: Release) -> AnyFactor:
     return choose_factor(release.factor, horizon=horizon, law=law, window=release.window)
 
 
+def most_moved(plan: Plan, release: Release) -> int:
+    """Most that one unit moves a coordinate of the release, in steps."""
+    components = statistic_of(plan, release).components
+    return max(component.amount for component in components) * protection_of(plan).max_records
+
+
 def planned_bins(plan: Plan, release: Release) -> int:
     """Bins of a release: the public ones, or as many open labels as are planned."""
-    if is_sparse(plan, release):
-        return _max_bins(release)
-    return math.prod(len(plan.column(name).public_values or ()) for name in release.by)
+
+    def bins(by: tuple[str, ...]) -> int:
+        if not plan.is_public(by):
+            return _max_bins(release)
+        return math.prod(len(plan.column(name).public_values or ()) for name in by)
+
+    tables = release.statistic.marginals if isinstance(release.statistic, kinds.Cube) else None
+    return bins(release.by) if tables is None else sum(map(bins, tables))
 
 
 def _refuse_open_sums(plan: Plan, release: Release) -> None:
-    adds_up = isinstance(release.statistic, kinds.Sum | kinds.Mean)
-    if adds_up and not plan.is_public(release.by):
+    public_only = kinds.Sum | kinds.Mean | kinds.Quantiles | kinds.Cdf | kinds.Range
+    if isinstance(release.statistic, public_only) and not plan.is_public(release.by):
         raise NotInThisVersionError(
-            f"release.{release.name}: sums and means by an open-domain column are not in this version.",
+            f"release.{release.name}: {release.kind} by an open-domain column is not in this version.",
             do="Group by category or boolean columns, or publish a histogram.",
         )
 
@@ -258,14 +285,14 @@ def _parts_of_delta(
 
 
 def _threshold(item: _Item, made: Mapping[str, Process], delta: Fraction) -> int:
-    (part,) = item.parts
+    part = item.parts[-1]  # of a cube, whose public cells come first
     return threshold_for(
         made[part.label], delta=delta, records=sum(part.split), per_bin=max(part.split)
     )
 
 
 def _max_bins(release: Release) -> int:
-    assert isinstance(release.statistic, kinds.Histogram)
+    assert isinstance(release.statistic, kinds.Histogram | kinds.Cube)
     return release.statistic.max_bins
 
 
@@ -287,13 +314,15 @@ def _made(
 def _entry(
     plan: Plan, item: _Item, made: Mapping[str, Process], delta: Fraction | None
 ) -> Mapping[str, Any]:
-    first, *further = [part.noise(made[part.label]).spec() for part in item.parts]
+    noises = tuple(part.noise(made[part.label]) for part in item.parts)
+    first, *further = [noise.spec() for noise in noises]
     entry: dict[str, Any] = {
         "name": item.release.name,
         "kind": item.release.kind,
         "share": str(item.share),
         "noise": first,
         "further": further,
+        **settled_of(plan, item.release, noises),
     }
     if delta is not None:
         entry["threshold"] = _threshold(item, made, delta)

@@ -350,8 +350,8 @@ class Store:
         """An instant of the open round after all that waits for it, as far as it has room."""
         round_ = self._open_round()
         first, end = self._clock.start_of(round_), self._clock.end_of(round_)
-        latest = max((update.at for update in self._ledger.waiting(round_)), default=first - 1)
-        return min(latest + 1, end - 1)
+        latest = self._ledger.latest_waiting(round_)
+        return first if latest is None else min(latest + 1, end - 1)
 
     def delete(self, ids: Iterable[str]) -> Ingested:
         """Delete records by id in the open round; under a person unit use `add` with op."""

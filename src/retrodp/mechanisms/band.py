@@ -62,6 +62,12 @@ class Band:
             root_above(self.reach_all[round_ - 1] ** 2 * squared) + edge,
         )
 
+    def worst(self) -> Band:
+        """A band of one round that is as wide as that of any round."""
+        return Band(
+            reach=(max(self.reach),), reach_all=(max(self.reach_all),), rounding=self.rounding
+        )
+
     def spec(self) -> dict[str, Any]:
         """What the resolved plan stores."""
         return {

@@ -42,6 +42,9 @@ MOST_DENSE_ROUNDS = 1000
 MOST_DENSE_COORDINATES = 10**5
 """Coordinates of a release, planned where they are open, up to which that takes seconds."""
 
+MOST_DENSE_AMOUNT = 10**6
+"""Steps that one unit moves a coordinate; draws on the fine grid of a root are far larger."""
+
 
 def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = None) -> Factor:
     """The factor of a release whose past noise must become underivable as rounds close.
@@ -69,7 +72,13 @@ def choose_factor(choice: str, *, horizon: int, law: str, window: int | None = N
 
 
 def choose_any_factor(
-    choice: str, *, horizon: int, law: str, window: int | None = None, coordinates: int = 1
+    choice: str,
+    *,
+    horizon: int,
+    law: str,
+    window: int | None = None,
+    coordinates: int = 1,
+    amount: int = 1,
 ) -> AnyFactor:
     """The factor of a release whose noise may stay derivable until the horizon.
 
@@ -79,6 +88,7 @@ def choose_any_factor(
         law: "gaussian" or "laplace".
         window: Length of the sliding window in rounds, if the release has one.
         coordinates: Bins of the release; where they are open, as many as are planned.
+        amount: Most that one unit moves a coordinate, in steps.
 
     Returns:
         With "auto" the factor of least worst error, dense ones included where they fit.
@@ -86,7 +96,7 @@ def choose_any_factor(
     Raises:
         PlanError: A dense factor was named and does not fit.
     """
-    unfit = why_not_dense(horizon=horizon, law=law, coordinates=coordinates)
+    unfit = why_not_dense(horizon=horizon, law=law, coordinates=coordinates, amount=amount)
     if choice in _LASTING:
         if unfit is not None:
             raise PlanError(f'factor = "{choice}" does not fit: {unfit}.', do=_OTHERS)
@@ -101,7 +111,7 @@ def choose_any_factor(
 _OTHERS = 'Leave factor out, or name "haar" (zcdp), "delannoy" (pure) or "binary".'
 
 
-def why_not_dense(*, horizon: int, law: str, coordinates: int) -> str | None:
+def why_not_dense(*, horizon: int, law: str, coordinates: int, amount: int) -> str | None:
     """What a dense factor needs and does not find, or None if it fits."""
     if law != "gaussian":
         return 'it needs Gaussian noise, model = "zcdp"'
@@ -109,6 +119,8 @@ def why_not_dense(*, horizon: int, law: str, coordinates: int) -> str | None:
         return f"the horizon of {horizon} rounds is above {MOST_DENSE_ROUNDS}"
     if coordinates > MOST_DENSE_COORDINATES:
         return f"{coordinates} bins are more than {MOST_DENSE_COORDINATES}"
+    if amount > MOST_DENSE_AMOUNT:
+        return f"{amount} steps that one unit may add are more than {MOST_DENSE_AMOUNT}"
     return None
 
 

@@ -21,16 +21,26 @@ from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.processes import Process, process_from_spec
 from retrodp.noise.tails import half_width, half_width_all
-from retrodp.privacy.loss import PrivacyLoss, PureLoss
+from retrodp.privacy.loss import GaussianNorm, PrivacyLoss, PureLoss
 from retrodp.privacy.neighbours import gaussian_losses, gaussian_norm
+from retrodp.privacy.norms import Norms
 
 ONE_RECORD = (1,)
 
 
 def losses_of(
-    process: Process, *, amount: int, split: tuple[int, ...] = ONE_RECORD
+    process: Process,
+    *,
+    amount: int,
+    split: tuple[int, ...] = ONE_RECORD,
+    norms: Norms | None = None,
 ) -> tuple[PrivacyLoss, ...]:
-    """Loss of one release for one unit, whose records fall on coordinates as `split` says."""
+    """Loss of one release for one unit, whose records fall on coordinates as `split` says.
+
+    Where the norms of a unit's whole vector are known, they are what counts.
+    """
+    if norms is not None:
+        return _losses_by_norm(process, norms, coordinates=sum(split))
     match process:
         case NoiseProcess():
             return _weighted_losses(process, amount, split)
@@ -63,6 +73,28 @@ def _weighted_losses(
             assert_never(process.law)
 
 
+def _losses_by_norm(process: Process, norms: Norms, *, coordinates: int) -> tuple[PrivacyLoss, ...]:
+    """Loss of a unit whose vector has these norms and moves at most so many coordinates.
+
+    A coordinate that moves by w steps in a window moves the nodes by w times the window's shifts.
+    So the shifts of all coordinates have the product of both norms, in L1 as in L2.
+    """
+    if process.law == "laplace":
+        assert isinstance(process, NoiseProcess)
+        return (PureLoss(epsilon=process.factor.window_l1 * norms.l1 / process.scale),)
+    if isinstance(process, NoiseProcess):
+        nodes = sum(count for _, count in process.factor.window_shape)
+    else:
+        nodes = process.factor.horizon
+    return (
+        GaussianNorm(
+            norm_squared=Fraction(process.factor.window_l2sq * norms.l2_squared),
+            variance=process.scale,
+            moved=nodes * coordinates,
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedNoise:
     """The noise of a release and the uncertainty it causes.
@@ -77,6 +109,7 @@ class CalibratedNoise:
         stddev: Standard deviation by round, in units of the statistic, six digits.
         half: Half width of the interval of a round alone, in steps, by round.
         half_all: Half width for all rounds of one key at once, in steps, by round.
+        norms: Of the vector that one unit moves, where `amount` and `split` say too much.
     """
 
     release: str
@@ -88,9 +121,10 @@ class CalibratedNoise:
     stddev: tuple[str, ...]
     half: tuple[int, ...]
     half_all: tuple[int, ...]
+    norms: Norms | None = None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  the parts of a release's noise
         cls,
         release: str,
         process: Process,
@@ -99,6 +133,7 @@ class CalibratedNoise:
         amount: int,
         split: tuple[int, ...],
         level: Fraction,
+        norms: Norms | None = None,
     ) -> CalibratedNoise:
         """Work out the intervals of every round from the noise law alone."""
         rounds = range(1, process.factor.horizon + 1)
@@ -113,6 +148,19 @@ class CalibratedNoise:
             stddev=tuple(f"{process.stddev(r) * float(step):.6g}" for r in rounds),
             half=tuple(half_width(process, r, miss) for r in rounds),
             half_all=tuple(half_width_all(process, r, miss) for r in rounds),
+            norms=norms,
+        )
+
+    def at_level(self, level: Fraction) -> CalibratedNoise:
+        """The same noise with intervals of another coverage."""
+        return CalibratedNoise.of(
+            self.release,
+            self.process,
+            step=self.step,
+            amount=self.amount,
+            split=self.split,
+            level=level,
+            norms=self.norms,
         )
 
     @property
@@ -126,7 +174,7 @@ class CalibratedNoise:
 
     def losses(self) -> tuple[PrivacyLoss, ...]:
         """What all rounds together reveal about one unit (window sensitivity, any window)."""
-        return losses_of(self.process, amount=self.amount, split=self.split)
+        return losses_of(self.process, amount=self.amount, split=self.split, norms=self.norms)
 
     def answer(
         self,
@@ -178,6 +226,7 @@ class CalibratedNoise:
             "stddev": list(self.stddev),
             "half": list(self.half),
             "half_all": list(self.half_all),
+            **({} if self.norms is None else {"norms": list(self.norms)}),
         }
 
     @classmethod
@@ -193,4 +242,5 @@ class CalibratedNoise:
             stddev=tuple(spec["stddev"]),
             half=tuple(spec["half"]),
             half_all=tuple(spec["half_all"]),
+            norms=Norms(*spec["norms"]) if "norms" in spec else None,
         )

@@ -18,7 +18,7 @@ halves do occur, once in about 4,096 draws of round 1, and are rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,10 +31,11 @@ from retrodp._check import exact, positive, round_within
 from retrodp.errors import PlanError
 from retrodp.noise.factors.dense import DenseFactor, rows_of
 from retrodp.noise.factors.rows import exact_row
-from retrodp.noise.gaussian import DiscreteGaussian
+from retrodp.noise.gaussian import MOST_VARIANCE, DiscreteGaussian
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.noise.process import ROUNDING_VARIANCE
+from retrodp.noise.sampler import Desk, sampler
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,7 +46,6 @@ MOST_DRAWS = 1 << 23
 WIDEST = 1 / 4
 """Scales whose rounding could be in doubt more often than every other time are refused."""
 
-_WHOLE = 1 << 53  # whole numbers up to here are floats
 _UNIT = 2.0**-53
 
 
@@ -71,11 +71,11 @@ class DenseProcess:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", exact("scale", self.scale))
         positive(scale=self.scale)
-        largest = self.node_law.max_magnitude
-        if largest > _WHOLE or self._doubt_at_most(largest) > WIDEST:
+        # Draws of such a variance are below 2^46 and so are floats without rounding.
+        if self.scale > MOST_VARIANCE or self._doubt() > WIDEST:
             raise PlanError(
                 f"Noise of scale {float(self.scale):g} on a {self.factor.name} factor over "
-                f"{self.factor.horizon} rounds is too large to be rounded.",
+                f"{self.factor.horizon} rounds is too large to be drawn and rounded.",
                 do='Use a coarser step, or factor = "haar".',
             )
 
@@ -108,13 +108,40 @@ class DenseProcess:
 
         Sees: no data. Time: `round` draws a coordinate, some 30 ns each.
         """
-        round_within(round, self.factor.horizon)
-        functions = [self._function(keys, release, column) for column in range(1, round + 1)]
-        result = np.empty(len(where), dtype=np.int64)
-        batch = max(1, MOST_DRAWS // round)
+        noise: IntArray = self.draw_rounds(
+            release=release, rounds=(round,), keys=keys, where=where
+        )[0]
+        return noise
+
+    def draw_rounds(
+        self, *, release: str, rounds: Sequence[int], keys: NoiseKeys, where: Coordinates
+    ) -> IntArray:
+        """What `draw` gives for several rounds, at the cost of the last of them.
+
+        Args:
+            release: As for `draw`.
+            rounds: R rounds, in any order.
+            keys: As for `draw`.
+            where: n coordinates.
+
+        Returns:
+            int64, shape (R, n), in grid steps: row i is `draw` of round `rounds[i]`.
+
+        Raises:
+            KeyDestroyedError: The horizon is over and its key was destroyed.
+        """
+        for round_ in rounds:
+            round_within(round_, self.factor.horizon)
+        result = np.empty((len(rounds), len(where)), dtype=np.int64)
+        functions = [
+            self._function(keys, release, column) for column in range(1, max(rounds, default=0) + 1)
+        ]
+        batch = max(1, MOST_DRAWS // max(1, len(functions)))
         for start in range(0, len(where), batch):
             part = slice(start, start + batch)
-            result[part] = self._batch(functions, where.take(part))
+            draws = self._draws(functions, where.take(part))
+            for noise, round_ in zip(result, rounds, strict=True):
+                noise[part] = combined(self.factor, draws[:round_])
         return result
 
     def _function(self, keys: NoiseKeys, release: str, column: int) -> BlockPRF:
@@ -123,19 +150,20 @@ class DenseProcess:
             keys.node_key(release=release, factor=factor.name, node=node, last=factor.last(node))
         )
 
-    def _batch(self, functions: list[BlockPRF], where: Coordinates) -> IntArray:
-        law = self.node_law
-        draws = np.empty((len(functions), len(where)))
+    def _draws(self, functions: list[BlockPRF], where: Coordinates) -> FloatArray:
+        source, desk = sampler(self.node_law.exponent), Desk.of(len(where))
+        draws, drawn = np.empty((len(functions), len(where))), np.empty(len(where), dtype=np.int64)
         for row, function in zip(draws, functions, strict=True):
-            row[:] = law.draw(function, where)
-        return combined(self.factor, draws)
+            source.draw_into(drawn, function, where, desk)
+            np.copyto(row, drawn)
+        return draws
 
-    def _doubt_at_most(self, largest: int) -> float:
-        """Bound on the doubt about any round's float, for draws up to `largest`."""
+    def _doubt(self) -> float:
+        """Bound on the doubt about the float of any round and draws."""
         rows = rows_of(self.factor)
         sizes = np.abs(rows.weights).sum(axis=1)
         relative = _rounding(self.factor.horizon) * float(sizes.max()) + float(rows.drift.max())
-        return largest * relative
+        return self.node_law.max_magnitude * relative
 
     def variance(self, round: int) -> float:  # noqa: A002
         """Variance of the round's noise, in squared steps, with 1/12 for the rounding."""
@@ -218,7 +246,7 @@ def _exactly(factor: DenseFactor, draws: FloatArray) -> int:
     return (2 * total + denominator) // (2 * denominator)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _exact_row(factor: DenseFactor, round_: int) -> tuple[tuple[int, ...], int]:
     """One row of L in ratios, worked out once."""
     return exact_row(factor.matrix(), round_)

@@ -66,7 +66,7 @@ class DiscreteLaplace:
         Returns:
             int64, shape (n,), in grid steps.
 
-        Time: some 15 to 40 ns a draw; it depends a little on the draws (rejections, narrow
+        Time: some 10 to 30 ns a draw; it depends a little on the draws (rejections, narrow
         decisions), so it is told to nobody beyond the total of a public number of draws.
         Source: Canonne, Kamath, Steinke (2020), for the law; `noise.sampler` for the method.
         """

@@ -122,7 +122,7 @@ class NoiseProcess:
         Raises:
             KeyDestroyedError: The round is past.
 
-        Sees: no data. Time: one draw per node and coordinate, some 15 to 40 ns each.
+        Sees: no data. Time: one draw per node and coordinate, some 10 to 30 ns each.
         """
         prf = _node_keys(self, release, keys)
         nodes = [(prf(node), weight) for node, weight in self.factor.nodes(round)]

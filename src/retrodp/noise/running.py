@@ -29,11 +29,16 @@ class RunningSums:
         draw_into: Writes the draws of a node into a vector.
         rows: Memory for the sums, int64, shape (most sums of a round, coordinates).
         path: What the rows hold.
+        spare: A row to work in.
     """
 
     draw_into: Callable[[Integers, Node], None]
     rows: Integers
     path: tuple[PartialSum, ...] = field(default=(), init=False)
+    spare: Integers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spare = np.empty_like(self.rows[0])
 
     def at(self, path: tuple[PartialSum, ...]) -> Integers:
         """Noise of the round with these sums, before division; valid until the next call."""
@@ -56,5 +61,9 @@ class RunningSums:
             np.multiply(row, partial.weight, out=row)
         halve = len(partial.bases) == 2
         for base in partial.bases:
-            if base != PINNED:
-                np.add(row, self.rows[base] >> 1 if halve else self.rows[base], out=row)
+            if base == PINNED:
+                continue
+            below = self.rows[base]
+            if halve:
+                below = np.right_shift(below, 1, out=self.spare)
+            np.add(row, below, out=row)

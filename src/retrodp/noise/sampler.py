@@ -14,11 +14,11 @@ k has probability proportional to exp(-t(|k|)), zero included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,8 +155,10 @@ class Sampler:
         return np.concatenate(refused) if refused else _NONE
 
     def _propose_piece(self, piece: _Piece, out: Integers, desk: Desk) -> NDArray[np.intp]:
-        count = len(out)
         words = piece.prf.blocks(piece.where, piece.attempt, out=desk.words)
+        if _loops.small is not None:
+            return self._propose_compiled(piece, words, out, desk)
+        count = len(out)
         first, second = words[:, 0], words[:, 1].view(np.int64)
         scratch, digits = desk.whole[0, :count], desk.digits[:count]
         ties = self.table.look_up(first, scratch, digits)
@@ -173,6 +175,36 @@ class Sampler:
         np.bitwise_xor(out, scratch, out=out)
         np.subtract(out, scratch, out=out)
         return refused
+
+    def _propose_compiled(
+        self, piece: _Piece, words: Words, out: Integers, desk: Desk
+    ) -> NDArray[np.intp]:
+        """The same by compiled loops, which leave the rare rest to integers."""
+        assert _loops.small is not None
+        assert _loops.large is not None
+        open_, doubtful = desk.whole[0, : len(out)], desk.whole[1, : len(out)]
+        table = self.table.guide, self.table.shift, self.table.thresholds
+        bits = 63 - self.digit_bits
+        if self.digit_bits == 0:
+            ties, doubts = _loops.small(words, table, out, open_), 0
+        else:
+            unit = 2.0**bits
+            linear, square = float(self.exponent.linear) * unit, float(self.exponent.square) * unit
+            law = self.digit_bits, linear, square, (1 - self.margin) * unit
+            ties, doubts = _loops.large(words, table, law, out, open_, doubtful)
+        unsure = np.concatenate([doubtful[:doubts], open_[:ties]])
+        seconds = words[unsure, 1].view(np.int64)
+        magnitudes = np.abs(out[unsure])
+        for place, tie in enumerate(open_[:ties], doubts):
+            further = chain((int(words[tie, 0]),), piece.further_words(tie, 0))
+            digit = decide_digit(self.table.law, further)
+            low = int(seconds[place]) >> bits & ((1 << self.digit_bits) - 1)
+            magnitudes[place] = (digit << self.digit_bits) + low
+        signs = seconds >> 63
+        out[unsure] = (magnitudes ^ signs) - signs
+        if self.digit_bits == 0 or not unsure.size:
+            return _NONE
+        return unsure[~self._stands(piece, unsure, seconds, magnitudes)]
 
     def _add_low_digit(
         self, piece: _Piece, words: Integers, out: Integers, desk: Desk
@@ -226,6 +258,25 @@ class Sampler:
         if self.exponent.square == 0:
             return steps * float(self.exponent.linear)
         return (2 * bases + low) * steps * float(self.exponent.square)
+
+
+Loop = Callable[..., Any]
+
+
+@dataclass(slots=True)
+class _Loops:
+    """The compiled loops in use, if any; see `noise.compiled`."""
+
+    small: Loop | None = None
+    large: Loop | None = None
+
+
+_loops = _Loops()
+
+
+def use_loops(small: Loop | None, large: Loop | None) -> None:
+    """Draw with compiled loops from now on, or without; `noise.compiled` calls it."""
+    _loops.small, _loops.large = small, large
 
 
 @lru_cache(maxsize=64)

@@ -136,7 +136,7 @@ def _laplace(process: NoiseProcess, miss: float) -> FloatArray:
 
 
 def _chernoff_quantile(copies: float, log_miss: float) -> float:
-    """x at which min over u of E exp(u (L - x)) is the miss, L of variance 1 in so many copies.
+    """Where min over u of E exp(u (L - x)) is the miss, L of variance 1.
 
     The bound holds at any u, so that u is best left as the parameter: x(u) is least at one u.
     """
@@ -151,7 +151,7 @@ def _log_concave_quantile(copies: float, log_miss: float) -> float:
 
 
 def _cumulant(copies: float, u: float) -> float:
-    """log E exp(u L) of a sum of so many equal continuous Laplace variables, of variance 1."""
+    """Logarithm of E exp(u L) of a sum of so many equal continuous Laplace variables, of variance 1."""
     return -copies * math.log1p(-u * u / (2 * copies))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 
@@ -22,3 +24,25 @@ def decimal_text(steps: int, step: Fraction) -> str:
     sign = "-" if whole < 0 else ""
     text = str(abs(whole)).rjust(digits + 1, "0")
     return f"{sign}{text[:-digits]}.{text[-digits:]}"
+
+
+def common_step(steps: Iterable[Fraction]) -> Fraction:
+    """The coarsest grid that holds all these numbers: the largest of which each is a multiple.
+
+    Args:
+        steps: Any exact numbers, not all of them 0.
+    """
+    found = Fraction(0)
+    for step in steps:
+        common = math.lcm(found.denominator, step.denominator)
+        found = Fraction(math.gcd(int(found * common), int(step * common)), common)
+    return found
+
+
+def is_decimal(value: Fraction) -> bool:
+    """Whether a power of ten makes the number whole."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1

@@ -12,13 +12,47 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from retrodp.errors import PlanError
-from retrodp.plan.columns import Column
-from retrodp.plan.schema import NameOrNames, Text, Whole, did_you_mean, read_table
-from retrodp.plan.settings import names
+from retrodp.plan.ordered_kinds import (
+    Cdf,
+    EdgesKeys,
+    Quantiles,
+    QuantilesKeys,
+    Range,
+    read_cdf,
+    read_quantiles,
+    read_range,
+)
+from retrodp.plan.place import Place
+from retrodp.plan.schema import NameOrNames, Text, Whole, read_table
+from retrodp.plan.vector_kinds import (
+    PLANNED_BINS,
+    Cube,
+    CubeKeys,
+    Gram,
+    GramKeys,
+    Query,
+    QueryKeys,
+    read_cube,
+    read_gram,
+    read_query,
+)
 
-PLANNED_BINS = 100_000_000
-"""Labels that an open histogram is planned for unless it says otherwise."""
+__all__ = [
+    "KINDS",
+    "Cdf",
+    "Count",
+    "Cube",
+    "Gram",
+    "Histogram",
+    "Kind",
+    "Mean",
+    "Place",
+    "Quantiles",
+    "Query",
+    "Range",
+    "Statistic",
+    "Sum",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,38 +89,7 @@ class Histogram:
     max_bins: int = PLANNED_BINS
 
 
-Statistic: TypeAlias = Count | Sum | Mean | Histogram
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a release stands: its path and the columns it may name."""
-
-    path: str
-    columns: Mapping[str, Column]
-
-    def column(self, name: str, key: str, *types: str) -> str:
-        """The name, once the column exists and has one of the types (any, if none is given)."""
-        path = f"{self.path}.{key}"
-        if name not in self.columns:
-            known = [*self.columns]
-            raise PlanError(
-                f"{path} names {name!r}, which is no column of the plan.",
-                expected=f"one of {', '.join(known)}" if known else "a column of [columns]",
-                do=did_you_mean(name, known),
-            )
-        found = self.columns[name].type
-        if types and found not in types:
-            raise PlanError(
-                f"{path} names {name!r}, a column of type {found}.",
-                expected=f"a column of type {' or '.join(types)}",
-            )
-        return name
-
-    def bins(self, by: str | list[str] | None) -> tuple[str, ...]:
-        """The columns of `by`."""
-        listed = () if by is None else names(by, f"{self.path}.by")
-        return tuple(self.column(name, "by") for name in listed)
+Statistic: TypeAlias = Count | Sum | Mean | Histogram | Query | Cube | Gram | Quantiles | Cdf | Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +149,15 @@ KINDS: Mapping[str, Kind | None] = {
     "sum": Kind(_AmountKeys, _sum),
     "mean": Kind(_AmountKeys, _mean),
     "histogram": Kind(_HistogramKeys, _histogram),
-    "query": None,
-    "cube": None,
-    "quantiles": None,
-    "cdf": None,
-    "range": None,
+    "query": Kind(QueryKeys, read_query),
+    "cube": Kind(CubeKeys, read_cube),
+    "quantiles": Kind(QuantilesKeys, read_quantiles),
+    "cdf": Kind(EdgesKeys, read_cdf),
+    "range": Kind(EdgesKeys, read_range),
     "distinct": None,
     "second_moment": None,
     "heavy_hitters": None,
-    "gram": None,
+    "gram": Kind(GramKeys, read_gram),
     "kmeans": None,
     "kmedian": None,
     "online_kmeans": None,

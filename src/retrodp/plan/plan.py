@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from retrodp.errors import PlanError
 from retrodp.plan.column_tables import RESERVED, read_columns
 from retrodp.plan.columns import Column
 from retrodp.plan.duration import Duration
+from retrodp.plan.matrix import inlined
 from retrodp.plan.releases import Release, read_releases
 from retrodp.plan.schema import refuse_unknown
 from retrodp.plan.settings import PrivacyPlan, StreamPlan, read_privacy, read_stream
@@ -60,11 +62,15 @@ class Plan:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise PlanError(f"The plan {path} cannot be read: {reason}.") from None
-        return cls.loads(text)
+        return cls._of_text(text, Path(path).parent)
 
     @classmethod
     def loads(cls, text: str) -> Plan:
-        """Read TOML text; errors as `load`."""
+        """Read TOML text, which cannot name other files; errors as `load`."""
+        return cls._of_text(text, None)
+
+    @classmethod
+    def _of_text(cls, text: str, directory: Path | None) -> Plan:
         try:
             # Decimal keeps a number exactly as it was written.
             tables = tomllib.loads(text, parse_float=Decimal)
@@ -73,7 +79,9 @@ class Plan:
                 f"The plan is not valid TOML: {error}.",
                 do="A name may be given to one release only; texts stand in quotes.",
             ) from None
-        return cls._of_tables(tables, text)
+        tables, changed = inlined(tables, directory)
+        # A plan is whole in itself, also where its matrix was a file beside it.
+        return cls._of_tables(tables, toml_text(tables) if changed else text)
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
@@ -226,4 +234,11 @@ def _release_table(release: Release, stream: StreamPlan) -> dict[str, Any]:
         "window": _in_rounds(release.window, stream),
         "factor": release.factor,
         "level": str(release.level),
-    } | {key: _plain(value) if value != () else None for key, value in own.items()}
+    } | {key: _own_value(value) for key, value in own.items()}
+
+
+def _own_value(value: Any) -> Any:
+    """A key that only one kind has, as JSON holds it; None if it is left out."""
+    if isinstance(value, Fraction):
+        return str(value)
+    return _plain(value) if value != () else None

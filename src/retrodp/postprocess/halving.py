@@ -12,7 +12,7 @@ With F(c) the count of the cells below c,
 
 from F(0) = 0 and F(n) = total. So every cumulative count is a weighted sum of the total and one
 difference a level: those of a mechanism that perturbs differences instead of counts (Xiao, Wang,
-Gehrke 2011: the Haar wavelet). One record moves the total by 1 and at most `depth` differences by
+Gehrke 2010: the Haar wavelet). One record moves the total by 1 and at most `depth` differences by
 1 or -1. All counts that are derived from one tree are consistent: none is asked for twice.
 
 **Searches.** A search for the cell in which the cumulative count reaches a target walks down: left
@@ -23,8 +23,9 @@ visit they compare the same number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class _Middle(NamedTuple):
     """F(middle) of a node, in the units of the depth below it."""
 
     position: int
-    count: int
+    below: int
     absolute: int
     squared: int
 
@@ -135,67 +136,120 @@ def searched(cells: int, searches: Sequence[Search], asked: Asked) -> list[int]:
 
     Cost: `depth(cells)` calls, each for at most as many nodes as there are searches.
     """
-    places = [
-        _Place(Cut(one.group, 1, 0, cells), 0, 0, 0, one.total, 0, 0, 0, 0, 0) for one in searches
-    ]
-    while wide := [place for place in places if place.cut.high - place.cut.low > 1]:
-        cuts = list(dict.fromkeys(place.cut for place in wide))
-        differences = dict(zip(cuts, asked(cuts), strict=True))
-        middles = {
-            place.cut: _middle(place, differences[place.cut])
-            for place in {place.cut: place for place in wide}.values()
-        }
+    places = [_root(one.group, cells, one.total) for one in searches]
+    while wide := {place.cut: place for place in places if place.cut.high - place.cut.low > 1}:
+        middles = _middles(list(wide.values()), asked)
+        halves = {cut: _halves(wide[cut], middle) for cut, middle in middles.items()}
         places = [
-            _moved(place, middles[place.cut], search) if place.cut in middles else place
+            halves[place.cut][_falls_short(middles[place.cut], place, search)]
+            if place.cut in halves
+            else place
             for place, search in zip(places, searches, strict=True)
         ]
     return [place.cut.low for place in places]
+
+
+def counts_below(cells: int, total: int, asked: Asked, *, group: int = 0) -> list[Fraction]:
+    """Noisy F(1), ..., F(cells) of one group, from all differences of its tree."""
+    found = [Fraction(total)] * cells
+    for place, middle in _every_middle(cells, total, asked, group):
+        found[place.cut.middle - 1] = Fraction(middle.below, 2 << place.depth)
+    return found
+
+
+class Weight(NamedTuple):
+    """Size of the weights of the noise in a cumulative count.
+
+    Attributes:
+        squared: Sum of the squared weights.
+        absolute: Sum of the absolute weights.
+    """
+
+    squared: Fraction
+    absolute: Fraction
+
+
+@lru_cache(maxsize=64)
+def weights_below(cells: int) -> tuple[Weight, ...]:
+    """Weights of F(1), ..., F(cells) in the total and the differences of the tree."""
+    found = [Weight(Fraction(1), Fraction(1))] * cells
+    for place, middle in _every_middle(cells, 0, lambda cuts: [0] * len(cuts), 0):
+        unit = 2 << place.depth
+        found[place.cut.middle - 1] = Weight(
+            Fraction(middle.squared + middle.position**2, unit**2),
+            Fraction(middle.absolute + middle.position, unit),
+        )
+    return tuple(found)
+
+
+def _every_middle(
+    cells: int, total: int, asked: Asked, group: int
+) -> Iterator[tuple[_Place, _Middle]]:
+    places = [_root(group, cells, total)]
+    while places := [place for place in places if place.cut.high - place.cut.low > 1]:
+        middles = _middles(places, asked)
+        yield from ((place, middles[place.cut]) for place in places)
+        places = [half for place in places for half in _halves(place, middles[place.cut])]
+
+
+def _root(group: int, cells: int, total: int) -> _Place:
+    return _Place(Cut(group, 1, 0, cells), 0, 0, 0, total, 0, 0, 0, 0, 0)
+
+
+def _middles(places: Sequence[_Place], asked: Asked) -> dict[Cut, _Middle]:
+    """Noisy F(middle) of nodes of one level."""
+    cuts = [place.cut for place in places]
+    return {
+        place.cut: _middle(place, difference)
+        for place, difference in zip(places, asked(cuts), strict=True)
+    }
 
 
 def _middle(place: _Place, difference: int) -> _Middle:
     unit = 1 << place.depth
     return _Middle(
         position=2 * place.position + 1,
-        count=place.low + place.high + unit * difference,
+        below=place.low + place.high + unit * difference,
         absolute=place.absolute_low + place.absolute_high + unit,
         squared=place.squared_low + place.squared_high + 2 * place.product + unit * unit,
     )
 
 
-def _moved(place: _Place, middle: _Middle, search: Search) -> _Place:
+def _halves(place: _Place, middle: _Middle) -> tuple[_Place, _Place]:
+    """The left and the right half of a node."""
     cut, below = place.cut, place.depth + 1
-    if _falls_short(middle, 1 << below, search):
-        return _Place(
-            cut=Cut(cut.group, 2 * cut.number + 1, cut.middle, cut.high),
-            depth=below,
-            position=middle.position,
-            low=middle.count,
-            high=2 * place.high,
-            absolute_low=middle.absolute,
-            absolute_high=2 * place.absolute_high,
-            squared_low=middle.squared,
-            squared_high=4 * place.squared_high,
-            product=2 * (place.product + place.squared_high),
-        )
-    return _Place(
+    left = _Place(
         cut=Cut(cut.group, 2 * cut.number, cut.low, cut.middle),
         depth=below,
         position=middle.position - 1,
         low=2 * place.low,
-        high=middle.count,
+        high=middle.below,
         absolute_low=2 * place.absolute_low,
         absolute_high=middle.absolute,
         squared_low=4 * place.squared_low,
         squared_high=middle.squared,
         product=2 * (place.squared_low + place.product),
     )
+    right = _Place(
+        cut=Cut(cut.group, 2 * cut.number + 1, cut.middle, cut.high),
+        depth=below,
+        position=middle.position,
+        low=middle.below,
+        high=2 * place.high,
+        absolute_low=middle.absolute,
+        absolute_high=2 * place.absolute_high,
+        squared_low=middle.squared,
+        squared_high=4 * place.squared_high,
+        product=2 * (place.product + place.squared_high),
+    )
+    return left, right
 
 
-def _falls_short(middle: _Middle, unit: int, search: Search) -> bool:
+def _falls_short(middle: _Middle, place: _Place, search: Search) -> bool:
     """Whether F(middle) lies below the target and its band; decided in whole numbers."""
     share, side, reach, rounding = search.target
-    over, under = share.numerator, share.denominator
-    lead = under * middle.count - over * search.total * unit
+    over, under, unit = share.numerator, share.denominator, 2 << place.depth
+    lead = under * middle.below - over * search.total * unit
     if not side:
         return lead < 0
     of_total = abs(under * middle.position - over * unit)
@@ -210,7 +264,7 @@ def _falls_short(middle: _Middle, unit: int, search: Search) -> bool:
     return lead < 0 and left > right
 
 
-class Weights(NamedTuple):
+class LevelWeights(NamedTuple):
     """Weights of the noise in F(c) less a share of the total, c over the middles of a level.
 
     Attributes:
@@ -222,7 +276,7 @@ class Weights(NamedTuple):
     absolute: FloatArray
 
 
-def middle_weights(levels: int, share: Fraction = Fraction(0)) -> list[Weights]:
+def middle_weights(levels: int, share: Fraction = Fraction(0)) -> list[LevelWeights]:
     """Weights at all middles of the first levels of a tree that is halved evenly, level by level.
 
     Middles lie at the positions (2 i + 1) / 2^level, from left to right.
@@ -235,7 +289,7 @@ def middle_weights(levels: int, share: Fraction = Fraction(0)) -> list[Weights]:
         absolute = (low_sum + high_sum + 1) / 2
         position = (2 * np.arange(1 << (level - 1)) + 1) / (1 << level)
         of_total = np.abs(position - float(share))
-        found.append(Weights(squared + of_total**2, absolute + of_total))
+        found.append(LevelWeights(squared + of_total**2, absolute + of_total))
         left, right = (low + product) / 2, (product + high) / 2
         low, high = _alternating(low, squared), _alternating(squared, high)
         low_sum, high_sum = _alternating(low_sum, absolute), _alternating(absolute, high_sum)

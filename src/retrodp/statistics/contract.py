@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
+from retrodp.privacy.norms import Norms
 from retrodp.stream.batch import Batch
 
 Totals = Mapping[bytes, int]
@@ -26,6 +27,11 @@ class Component(NamedTuple):
         partitions: One entry for each coordinate that a record touches: the columns whose equal
             values make that coordinate. A count has one entry without columns, a histogram one
             with its columns, a tree one without columns for each level.
+        norms: Bounds on the vector that one record adds to all coordinates, where they are smaller
+            than what `amount` and the number of partitions give; None where they are not.
+        separate: Whether its values are published as they are. Otherwise published numbers are made
+            of all components of the statistic together, which share the allowed miss.
+        open: Whether its coordinates are labels of an open domain, published from a threshold on.
     """
 
     name: str
@@ -33,6 +39,9 @@ class Component(NamedTuple):
     step: Fraction
     share: Fraction
     partitions: tuple[tuple[str, ...], ...] = ((),)
+    norms: Norms | None = None
+    separate: bool = False
+    open: bool = False
 
 
 class Statistic(Protocol):

@@ -25,15 +25,25 @@ class BinLabels:
     def text(self, values: Sequence[object]) -> str:
         """Label of one bin; `values` are canonical values in the order of the columns."""
         if len(values) == 1 and isinstance(values[0], str):
-            bare = values[0]
-            if bare and not bare.startswith("["):
-                return bare
-        parts = [_json(value, column) for value, column in zip(values, self.columns, strict=True)]
+            return bare_or_array(values[0])
+        parts = [
+            value_json(value, column) for value, column in zip(values, self.columns, strict=True)
+        ]
         return f"[{','.join(parts)}]"
 
 
-def _json(value: object, column: Column) -> str:
+def bare_or_array(text: str) -> str:
+    """A text as it stands, unless it is empty or looks like a JSON array; then an array of it."""
+    if text and not text.startswith("["):
+        return text
+    return json.dumps([text], ensure_ascii=False)
+
+
+def value_json(value: object, column: Column) -> str:
+    """A canonical value of a column as JSON; no two values of one column look alike."""
     if column.type == "number" and isinstance(value, int):
         text = decimal_text(value, column.step or Fraction(1))
         return text if "." in text else f"{text}.0"
+    if column.type == "integer" and isinstance(value, int):
+        return decimal_text(value, column.step or Fraction(1))
     return json.dumps(value, ensure_ascii=False)

@@ -7,6 +7,7 @@ halves of a tree) is worked out when a round is released, so that a deletion tou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,7 @@ OUTSIDE = -1
 NO_GROUP = b""
 
 _LARGEST = 2**63 - 1
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 class Cells(Protocol):
@@ -156,9 +158,10 @@ class RangeCounts:
 
 
 def joined(group: str, last: str) -> str:
-    """Label of a group (see `BinLabels`) and one more text."""
+    """Label of a group (see `BinLabels`) and what distinguishes the values of one group."""
     head = group[1:-1] if group.startswith("[") else json.dumps(group, ensure_ascii=False)
-    return f"[{head},{json.dumps(last, ensure_ascii=False)}]"
+    tail = last if _NUMBER.fullmatch(last) else json.dumps(last, ensure_ascii=False)
+    return f"[{head},{tail}]"
 
 
 def coordinate(cell: int, group: bytes = NO_GROUP) -> bytes:
@@ -166,19 +169,15 @@ def coordinate(cell: int, group: bytes = NO_GROUP) -> bytes:
     return b"%d\n%b" % (cell, group) if group else b"%d" % cell
 
 
-def cells_by_group(totals: Mapping[bytes, int]) -> dict[bytes, tuple[IntArray, IntArray]]:
-    """Cells and their totals by group, cells rising."""
+def cells_by_group(totals: Mapping[bytes, int]) -> dict[bytes, dict[int, int]]:
+    """Totals by cell, by label of the group."""
+    if not any(b"\n" in label for label in totals):
+        return {NO_GROUP: dict(zip(map(int, totals), totals.values(), strict=True))}
     found: dict[bytes, dict[int, int]] = {}
     for label, total in totals.items():
         cell, _, group = label.partition(b"\n")
         found.setdefault(group, {})[int(cell)] = total
-    return {group: _sorted(cells) for group, cells in found.items()}
-
-
-def _sorted(cells: dict[int, int]) -> tuple[IntArray, IntArray]:
-    indices = np.fromiter(cells, np.int64, len(cells))
-    order = np.argsort(indices)
-    return indices[order], np.fromiter(cells.values(), np.int64, len(cells))[order]
+    return found
 
 
 def cell_counts(counts: OrderedCounts, batch: Batch) -> dict[tuple[bytes, int], int]:
@@ -190,7 +189,7 @@ def cell_counts(counts: OrderedCounts, batch: Batch) -> dict[tuple[bytes, int], 
     kept = np.ones(batch.length, dtype=bool)
     if None in values:
         kept = np.array([value is not None for value in values], dtype=bool)
-        values = [value or 0 for value in values]  # type: ignore[misc]
+        values = [value or 0 for value in values]
     if counts.where is not None:
         kept &= np.array(counts.where.evaluate(batch.columns, batch.length), dtype=bool)
     cells = counts.cells.of(np.array(values, dtype=np.int64))
@@ -221,5 +220,8 @@ def _added_up(places: IntArray, copies: IntArray) -> list[tuple[int, int]]:
     starts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
     if int(copies.max()) > _LARGEST // len(copies):
         runs = np.split(copies, starts[1:])
-        return [(place, sum(run.tolist())) for place, run in zip(places[starts].tolist(), runs, strict=True)]
+        return [
+            (place, sum(run.tolist()))
+            for place, run in zip(places[starts].tolist(), runs, strict=True)
+        ]
     return list(zip(places[starts].tolist(), np.add.reduceat(copies, starts).tolist(), strict=True))

@@ -248,6 +248,11 @@ class Ledger:
         """Updates of a round, sorted by (space, id, at, rank, payload, stamp)."""
         return queue.waiting(self._database, round_)
 
+    def latest_waiting(self, round_: int) -> int | None:
+        """Latest `at` among the updates that wait for a round; None if none does."""
+        found = self._database.value("SELECT max(at) FROM queue WHERE round = ?", (round_,))
+        return None if found is None else int(found)
+
     def waiting_count(self) -> int:
         """Updates that wait, of all rounds, multiplicities included. For the operator only."""
         return sum(self.waiting_rounds().values())

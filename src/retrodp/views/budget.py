@@ -25,6 +25,7 @@ _SCALES = {
     "gaussian": "variance of a node's noise, in squared steps",
     "laplace": "scale b of a node's noise exp(-|k| / b), in steps",
 }
+_GRID_SCALE = "variance of a node's noise, in squared parts of the factor's own grid"
 _PARTS = {
     "conversion": "from rho to epsilon",
     "thresholds": "thresholds of open domains",
@@ -87,7 +88,7 @@ def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]
         "factor": process["factor"]["factor"],
         "law": _LAWS[law],
         "scale": process["scale"],
-        "scale_is": _SCALES[law],
+        "scale_is": _GRID_SCALE if "root" in process["factor"] else _SCALES[law],
         "step": text(1),
         "sensitivity": text(noise["amount"]),
         "level": str(Fraction(noise["level"])),
@@ -97,6 +98,13 @@ def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]
         "retroactive": retroactive,
         "retroactive_means": means,
     }
+    if "errors" in entry:
+        # Published numbers are made of several noisy ones: what counts is how far they stray.
+        found["stddev_max"] = entry["errors"]["stddev"]
+        found["error_max"] = text(entry["errors"]["half"])
+        found["error_all_max"] = text(entry["errors"]["half_all"])
+    if any(part["name"] for part in entry.get("parts", ())):
+        found["parts"] = entry["parts"]
     if "adaptive" in entry:
         found["adaptive"] = entry["adaptive"]
     if "threshold" in entry:
@@ -143,20 +151,24 @@ def _table(releases: list[dict[str, Any]]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for release in releases:
         digits = Grid.of(Fraction(release["step"])).digits
+        parts = release.get("parts", ())
+        errors = [release[name] for name in ("error_max", "error_all_max")]
         table.add_row(
             Text(release["release"]),
             percent(Fraction(release["share"])),
             Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
-            _of_sum(release) + grouped(release["error_max"], digits),
-            _of_sum(release) + grouped(release["error_all_max"], digits),
+            *("" if parts else _of_sum(release) + grouped(error, digits) for error in errors),
             grouped(release["threshold"], digits) if "threshold" in release else "",
         )
+        for part in parts:
+            errors = [grouped(part[name]) for name in ("error_max", "error_all_max")]
+            table.add_row(Text(f"  {part['name']}"), "", "", *errors, "")
     return table
 
 
 def _of_sum(release: Mapping[str, Any]) -> str:
-    """The error of a mean follows from the data; only that of its sum is known beforehand."""
-    return "its sum " if release["kind"] == "mean" else ""
+    """Errors of means and quantiles follow from the data; those of sum and rank are known before."""
+    return {"mean": "its sum ", "quantiles": "its rank "}.get(release["kind"], "")
 
 
 def _by_meaning(releases: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -5,12 +5,14 @@ Everything here is arithmetic on texts and whole steps; it knows no release and 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from retrodp.errors import StoreCorruptError
 
+_NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?(?:/[1-9][0-9]*)?)")
 _SMALL, _LARGE = Decimal("1e-4"), Decimal("1e15")
 
 
@@ -98,3 +100,9 @@ def printable(label: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in label
     )
+
+
+def natural(label: str) -> tuple[str | Fraction, ...]:
+    """What sorts labels by the numbers in them: "5" before "10", and "1/3" between them."""
+    parts = _NUMBER.split(label)
+    return tuple(Fraction(part) if place % 2 else part for place, part in enumerate(parts))

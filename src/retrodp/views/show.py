@@ -19,12 +19,13 @@ from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.views import words
 from retrodp.views.export import COLUMNS, answer_rows
-from retrodp.views.figures import Grid, grouped, percent, printable
+from retrodp.views.figures import Grid, grouped, natural, percent, printable
 from retrodp.views.published import TEST, Published
 
 FORMAT = 1
 TOP = 10
 _NUMBERS = COLUMNS[3:]
+_ORDERED = {"quantiles", "cdf", "range"}  # kinds whose keys are numbers that are read in order
 
 
 def document(
@@ -96,7 +97,9 @@ def _release(published: Published, answer: Answer, top: int | None) -> dict[str,
             dict(zip(_NUMBERS, row[3:], strict=True)) for row in answer_rows(_top(answer, top), "")
         ],
     }
-    if top is not None:
+    if table["kind"] in _ORDERED:
+        found["rows"].sort(key=lambda row: natural(row["key"]))
+    elif top is not None:
         found["rows"].sort(key=lambda row: -Fraction(row["value"] or 0))
     if answer.threshold is not None:
         # A bin is absent because its noisy count lies below the threshold, or because it is

@@ -28,12 +28,23 @@ def plan_table(resolved: ResolvedPlan, release: str) -> Mapping[str, Any]:
 def meaning(table: Mapping[str, Any]) -> str:
     """What one value of a release counts or adds up: "records that survive, so far"."""
     match table["kind"]:
-        case "count" | "histogram":
+        case "count" | "histogram" | "cube":
             subject = "surviving records"
         case "sum":
             subject = f"sum of {table['of']}"
         case "mean":
             subject = f"mean of {table['of']}"
+        case "quantiles":
+            subject = f"quantiles of {table['of']}"
+        case "cdf":
+            subject = f"surviving records with {table['of']} up to each edge"
+        case "range":
+            subject = f"surviving records by range of {table['of']}"
+        case "query":
+            subject = "weighted sums of surviving records"
+        case "gram":
+            columns = [table["of"]] if isinstance(table["of"], str) else table["of"]
+            subject = f"moments of {', '.join(columns)}"
         case kind:
             subject = str(kind).replace("_", " ")
     by = table.get("by") or ()

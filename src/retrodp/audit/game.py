@@ -1,0 +1,485 @@
+"""The adaptive game: an adversary reacts to what is published and places one challenge.
+
+Promise: world 0 holds the challenge life and world 1 does not; everything else the adversary sends
+is the same function of what it sees. A play ends after the horizon, and the worlds must be hard to
+tell apart from the adversary's view. `Table` plays many games at once, on noise that was drawn;
+`play_once` plays one through lives, statistics and releases, and a test has them agree.
+
+Source: Kaplan et al. 2026 (arXiv 2609.05329), appendix B. There the challenge is one operation; with
+ids it is one life, whose deletion the adversary may send later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp.audit.adversaries import (
+    Adversary,
+    Averager,
+    Board,
+    DifferenceAttacker,
+    Hider,
+    Moves,
+    Oblivious,
+    ReactiveDeleter,
+    ThresholdHunter,
+)
+from retrodp.audit.cases import Case
+from retrodp.audit.coins import Seed
+from retrodp.audit.estimate import Claim, Evidence, best_cut, proportion_above
+from retrodp.audit.histories import Arrived, Survivors
+from retrodp.audit.report import Row, Verdict
+from retrodp.audit.rows import Point, update
+from retrodp.audit.structure import Structure, window
+from retrodp.engine.compile import CompiledRelease
+from retrodp.engine.totals import Totals, add_into, difference
+from retrodp.errors import UsageError
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.counter import Counter
+from retrodp.mechanisms.histogram import Histogram, SparseHistogram
+from retrodp.noise.key import KeyTree
+from retrodp.noise.prf import Coordinates
+from retrodp.privacy.conversion import epsilon_integer_orders
+from retrodp.privacy.loss import pure_epsilon
+from retrodp.stream.update import Op, QueuedUpdate
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+COORDINATES = 1 << 18  # of noise held at once
+EVENTS = 2  # counted for one game
+LOOSE = "1e-3"  # a delta at which crossings can be counted
+HUNTED = 15  # rounds of the hunt; noise is remembered longer in longer horizons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Where many plays of one game are made at once.
+
+    Attributes:
+        noise: Of the release under attack.
+        threshold: Of a sparse release, else None.
+    """
+
+    noise: CalibratedNoise
+    threshold: int | None
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Table:
+        """For a count or a histogram."""
+        match mechanism:
+            case SparseHistogram():
+                return cls(noise=mechanism.noise, threshold=mechanism.threshold)
+            case Counter() | Histogram():
+                return cls(noise=mechanism.noise, threshold=None)
+            case _:
+                raise UsageError(f"{mechanism.name} cannot be played against.")
+
+    def play(self, adversary: Adversary, keys: KeyTree, *, plays: int, challenged: bool) -> Board:
+        """Play to the end.
+
+        Args:
+            adversary: Of whatever strategy.
+            keys: Every play has coordinates of its own under them.
+            plays: How many.
+            challenged: World 0, in which the challenge is real; else it is left out.
+
+        Returns:
+            The adversary's view when the horizon is over.
+        """
+        horizon, bins = self.noise.horizon, adversary.bins
+        where = Coordinates.of_indices(plays * bins)
+        board = new_board(horizon, plays=plays, bins=bins)
+        own = np.zeros((plays, bins), dtype=np.int64)
+        for round_ in range(1, horizon + 1):
+            moves = adversary.moves(board)
+            own = own + moves.own
+            settle(board, moves)
+            total = own + (challenge_now(board, bins) if challenged else 0)
+            value = total + self.noise.draw(round_, keys, where).reshape(plays, bins)
+            shown = np.ones((plays, bins), dtype=np.bool_)
+            if self.threshold is not None:
+                shown = (total >= 1) & (value >= self.threshold)
+                value = np.where(shown, value, self.threshold - 1)
+            publish(board, value, shown, own)
+        return board
+
+
+def new_board(horizon: int, *, plays: int, bins: int) -> Board:
+    """Before round 1."""
+    return Board(
+        round=1,
+        horizon=horizon,
+        noisy=np.zeros((plays, bins, 0)),
+        present=np.zeros((plays, bins, 0), dtype=np.bool_),
+        own=np.zeros((plays, bins, 0), dtype=np.int64),
+        bin=np.full(plays, -1, dtype=np.int64),
+        begin=np.zeros(plays, dtype=np.int64),
+        end=np.zeros(plays, dtype=np.int64),
+    )
+
+
+def settle(board: Board, moves: Moves) -> None:
+    """Note a challenge that is placed or removed; each at most once."""
+    removed = moves.remove & board.placed & (board.end == 0)
+    board.end[removed] = board.round
+    placed = (moves.place >= 0) & ~board.placed
+    board.bin[placed] = moves.place[placed]
+    board.begin[placed] = board.round
+
+
+def challenge_now(board: Board, bins: int) -> Ints:
+    """1 in the bin of the challenge while its life runs, shape ``(plays, bins)``."""
+    there = np.zeros((len(board.bin), bins), dtype=np.int64)
+    running = np.flatnonzero(board.placed & (board.end == 0))
+    there[running, board.bin[running]] = 1
+    return there
+
+
+def publish(board: Board, value: NDArray[np.int64], shown: NDArray[np.bool_], own: Ints) -> None:
+    """Show the adversary a round."""
+    board.noisy = np.concatenate([board.noisy, value[:, :, None].astype(np.float64)], axis=2)
+    board.present = np.concatenate([board.present, shown[:, :, None]], axis=2)
+    board.own = np.concatenate([board.own, own[:, :, None]], axis=2)
+    board.round += 1
+
+
+def play_once(
+    case: Case, adversary: Adversary, labels: Sequence[str], keys: KeyTree, *, challenged: bool
+) -> Board:
+    """One play with real updates: lives, statistic and release as a store runs them.
+
+    Args:
+        case: A plan with one release, a count or a histogram.
+        adversary: With as many bins as there are labels.
+        labels: Bins; one empty label for a count.
+        keys: Of the release.
+        challenged: World 0.
+    """
+    (release,) = case.releases
+    player = _Player(case, release, tuple(labels))
+    board = new_board(case.horizon, plays=1, bins=adversary.bins)
+    own = np.zeros((1, adversary.bins), dtype=np.int64)
+    for round_ in range(1, case.horizon + 1):
+        moves = adversary.moves(board)
+        before = int(board.bin[0]), int(board.end[0])
+        settle(board, moves)
+        sent = player.own_updates(round_, moves.own[0].tolist())
+        if challenged:
+            sent += player.challenge_updates(round_, before, (int(board.bin[0]), int(board.end[0])))
+        own = own + moves.own
+        value, shown = player.answers(round_, sent, keys)
+        publish(board, value, shown, own)
+    return board
+
+
+class _Player:
+    """Sends updates and reads answers, one play."""
+
+    def __init__(self, case: Case, release: CompiledRelease, labels: tuple[str, ...]) -> None:
+        self.case, self.release, self.labels = case, release, labels
+        self.names = [column.name for column in case.plan.columns]
+        self.survivors = Survivors(case.plan)
+        self.totals: Totals = {release.name: {}}
+        self.there: list[list[Point]] = [[] for _ in labels]
+        self.sent = 0
+        self.challenge: Point | None = None
+
+    def _point(self, bin_: int, round_: int, name: str) -> Point:
+        by = self.case.plan.releases[0].by
+        values = tuple(
+            self.labels[bin_] if column.name in by else _plain(column.type, name)
+            for column in self.case.plan.columns
+        )
+        return Point(id=name, stamp=round_, person=name, values=values)
+
+    def own_updates(self, round_: int, changes: list[int]) -> list[QueuedUpdate]:
+        """Updates that change the adversary's records by so many."""
+        updates = []
+        for bin_, change in enumerate(changes):
+            for _ in range(abs(change)):
+                if change > 0:
+                    self.sent += 1
+                    point = self._point(bin_, round_, f"own {self.sent}")
+                    self.there[bin_].append(point)
+                    updates.append(update(self.case.plan, Op.ADD, point, round_=round_))
+                else:
+                    point = self.there[bin_].pop()
+                    updates.append(update(self.case.plan, Op.DELETE, point, round_=round_))
+        return updates
+
+    def challenge_updates(
+        self, round_: int, before: tuple[int, int], after: tuple[int, int]
+    ) -> list[QueuedUpdate]:
+        """The challenge's addition or deletion, where this round has one."""
+        updates = []
+        if before[1] == 0 and after[1] and self.challenge is not None:
+            updates.append(update(self.case.plan, Op.DELETE, self.challenge, round_=round_))
+        if before[0] < 0 <= after[0]:
+            self.challenge = self._point(after[0], round_, "challenge")
+            updates.append(update(self.case.plan, Op.ADD, self.challenge, round_=round_))
+        return updates
+
+    def answers(
+        self, round_: int, updates: list[QueuedUpdate], keys: KeyTree
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """What is published, by bin, shape ``(1, bins)``."""
+        old = list(self.survivors.records())
+        changes = self.survivors.receive(round_, Arrived(tuple(updates)), keys)
+        moves = difference(
+            [self.release],
+            self.names,
+            round_,
+            ended=changes.ended,
+            begun=changes.begun,
+            with_stamp=lambda stamp: [record for record in old if record.stamp == stamp],
+        )
+        add_into(self.totals[self.release.name], moves[self.release.name])
+        mechanism = self.case.mechanisms[self.release.name]
+        answer = mechanism.release(round_, self.totals[self.release.name], keys)
+        published = dict(zip(answer.keys or ("",), answer.values, strict=True))
+        least = (answer.threshold or 0) - 1
+        value = [published.get(label) for label in self.labels]
+        return (
+            np.array([[least if one is None else one for one in value]], dtype=np.int64),
+            np.array([[one is not None for one in value]]),
+        )
+
+
+def _plain(type_: str, name: str) -> str | int | bool | None:
+    if type_ == "text":
+        return name
+    return False if type_ == "boolean" else None
+
+
+def view_scores(board: Board, structure: Structure, law: str, scale: float) -> dict[str, Floats]:
+    """What the adversary concludes from its view, a number a play: high speaks for world 0.
+
+    The likelihood ratio of the declared noise for the window it chose, and the mean of the values
+    it saw while the challenge may have run.
+    """
+    plays = np.arange(len(board.bin))
+    bins = np.maximum(board.bin, 0)
+    noise = board.noise[plays, bins]
+    ratio, mean = np.zeros(len(plays)), np.zeros(len(plays))
+    rounding = np.eye(structure.horizon) / 12
+    covariance = structure.weights @ structure.weights.T
+    covariance = covariance * (scale if law == "gaussian" else 2 * scale**2) + rounding
+    ends = np.where(board.end > 0, board.end, board.horizon + 1)
+    for begin, end in {(int(b), int(e)) for b, e in zip(board.begin, ends, strict=True) if b}:
+        chosen = (board.begin == begin) & (ends == end)
+        change = window(board.horizon, begin, end)
+        seen = noise[chosen]
+        mean[chosen] = seen @ change / change.sum()
+        if law == "gaussian" or not structure.square:
+            ratio[chosen] = seen @ np.linalg.solve(covariance, change)
+            ratio[chosen] -= change @ np.linalg.solve(covariance, change) / 2
+        else:
+            shift = structure.shift(change)
+            nodes = seen @ structure.inverse.T
+            ratio[chosen] = (np.abs(nodes) - np.abs(nodes - shift)).sum(axis=1) / scale
+    return {"declared ratio": np.round(ratio, 9), "mean": mean}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How often each game is played."""
+
+    plays: int
+    hunts: int
+    hidden: int
+    horizon: int
+
+
+SMOKE = Size(plays=12_000, hunts=500, hidden=40_000, horizon=7)
+DEEP = Size(plays=150_000, hunts=4_000, hidden=1_000_000, horizon=15)
+
+
+def contest(
+    case: Case, adversary: Adversary, claim: Claim, seed: Seed, *, plays: int, miss: float
+) -> tuple[Evidence, float]:
+    """Play in both worlds and count; returns the strongest evidence and its epsilon at delta."""
+    (mechanism,) = case.mechanisms.values()
+    table, noise = Table.of(mechanism), case.releases[0].mechanism
+    declared = Table.of(noise).noise.process
+    structure = Structure.of(declared.factor)
+    views = []
+    for world, challenged in enumerate((True, False)):
+        keys = seed.keys(case.horizon, "game", world)
+        board = table.play(adversary, keys, plays=plays, challenged=challenged)
+        views.append(view_scores(board, structure, declared.law, float(declared.scale)))
+    found = []
+    for name in views[0]:
+        train = views[0][name][::2], views[1][name][::2]
+        held = views[0][name][1::2], views[1][name][1::2]
+        cut = best_cut(name, train, claim, miss=miss / EVENTS)
+        found.append(cut.evidence(held, miss=miss / EVENTS))
+    worst = max(found, key=lambda one: one.strength(claim))
+    return worst, max(one.epsilon(claim.delta) for one in found)
+
+
+def adaptive_claim(case: Case) -> Claim:
+    """What is promised to streams that react, by the contract's own word."""
+    (release,) = case.releases
+    if release.mechanism.adaptive != "integer-order RDP":
+        return case.claim
+    losses = release.mechanism.cost()
+    assert pure_epsilon(losses) is None
+    points = [(epsilon_integer_orders(losses, delta), delta) for _, delta in case.claim.points]
+    return Claim(points=tuple(points), loss=case.claim.loss, pure=False)
+
+
+def contestants(case: Case, *, hunted: bool) -> Iterator[Adversary]:
+    """The adversaries that make sense against a case."""
+    mechanism = case.releases[0].mechanism
+    process = Table.of(mechanism).noise.process
+    structure = Structure.of(process.factor)
+    if hunted:
+        assert isinstance(mechanism, SparseHistogram)
+        crowd = 2 * mechanism.threshold + 10 * max(mechanism.noise.half_all)
+        watched = (case.horizon + 1) // 2
+        yield Hider()
+        yield ThresholdHunter(structure=structure, crowd=crowd, watched=watched)
+        return
+    yield Oblivious(structure=structure, law=process.law)
+    if isinstance(mechanism, Histogram):
+        yield ReactiveDeleter(crowd=100)
+    yield Averager()
+    yield DifferenceAttacker(structure=structure)
+
+
+def arenas(horizon: int) -> Iterator[Case]:
+    """The releases that are played against: every factor and law, dense and sparse."""
+    for model, factors in (
+        ("zcdp", ("haar", "binary", "delannoy")),
+        ("pure", ("delannoy", "binary", "haar")),
+    ):
+        for factor in factors:
+            yield Case.of(
+                "histogram by country",
+                {"r": {"kind": "histogram", "by": "country", "factor": factor}},
+                model="zcdp" if model == "zcdp" else "pure",
+                horizon=horizon,
+            )
+    for model, factor in (("zcdp", "haar"), ("zcdp", "binary"), ("pure", "binary")):
+        yield Case.of(
+            "histogram by product",
+            {"r": {"kind": "histogram", "by": "product", "factor": factor}},
+            model="zcdp" if model == "zcdp" else "pure",
+            horizon=HUNTED,
+            delta=LOOSE,
+        )
+
+
+def audit(
+    seed: Seed, size: Size, *, miss: float, progress: Callable[[str], None] = lambda _: None
+) -> list[Row]:
+    """Every adversary against every release it can play against."""
+    games = [
+        (case, adversary)
+        for case in arenas(size.horizon)
+        for adversary in contestants(case, hunted=bool(case.sparse))
+    ]
+    rows = []
+    for number, (case, adversary) in enumerate(games):
+        progress(f"game, {case.model}, {case.factor.name}, {adversary.name}")
+        make = _crossing_row if case.sparse else _row
+        rows.append(
+            make(case, adversary, seed.further("game", number), size, miss=miss / len(games))
+        )
+    return rows
+
+
+def crossings(
+    case: Case, adversary: Adversary, seed: Seed, *, plays: int, miss: float
+) -> tuple[int, float]:
+    """Plays in which the challenge, alone in its bin, is published; and a lower bound of its rate.
+
+    Without the challenge the bin is empty and never published, so that the rate itself must be
+    covered by delta.
+    """
+    (mechanism,) = case.mechanisms.values()
+    table = Table.of(mechanism)
+    at_once = max(1, COORDINATES // adversary.bins)
+    hits = 0
+    for first in range(0, plays, at_once):
+        keys = seed.keys(case.horizon, "crossings", first)
+        number = min(at_once, plays - first)
+        board = table.play(adversary, keys, plays=number, challenged=True)
+        at = np.arange(number), np.maximum(board.bin, 0)
+        alone = board.present[at] & (board.own[at] == 0)
+        hits += int(np.count_nonzero(alone.any(axis=1)))
+    return hits, float(proportion_above(float(hits), plays, miss))
+
+
+def _row(case: Case, adversary: Adversary, seed: Seed, size: Size, *, miss: float) -> Row:
+    mechanism = case.releases[0].mechanism
+    claim = adaptive_claim(case)
+    evidence, epsilon = contest(case, adversary, claim, seed, plays=size.plays, miss=miss)
+    broken = evidence.excess(claim) > 0
+    return Row(
+        mechanism=case.title,
+        model=case.model,
+        factor=case.factor.name,
+        test=f"adversary: {adversary.name}",
+        claim=_promised(claim, mechanism),
+        measured=f"epsilon >= {epsilon:.3f}; {evidence.loss(claim) / claim.loss:.0%} of the loss",
+        confidence=1 - miss,
+        verdict=_verdict(mechanism, broken=broken),
+        details={
+            "adaptive": mechanism.adaptive,
+            "epsilon_claimed": claim.epsilon,
+            "delta_claimed": claim.delta,
+            "epsilon_measured": epsilon,
+            "loss_claimed": claim.loss,
+            "loss_measured": evidence.loss(claim),
+            "excess": evidence.excess(claim),
+            "event": evidence.event,
+            "counted": evidence.counted,
+            "plays": size.plays,
+        },
+    )
+
+
+def _crossing_row(case: Case, adversary: Adversary, seed: Seed, size: Size, *, miss: float) -> Row:
+    mechanism = case.releases[0].mechanism
+    plays = size.hunts if adversary.bins > 1 else size.hidden
+    hits, rate = crossings(case, adversary, seed, plays=plays, miss=miss)
+    delta = case.claim.delta
+    reacts = adversary.bins > 1
+    broken = rate > delta
+    return Row(
+        mechanism=case.title,
+        model=case.model,
+        factor=case.factor.name,
+        test=f"adversary: {adversary.name}",
+        claim=_promised(case.claim, mechanism),
+        measured=f"crosses in {hits} of {plays} plays, at least {rate:.3g}",
+        confidence=1 - miss,
+        # The contract speaks for streams that do not react; those must always hold.
+        verdict=_verdict(mechanism, broken=broken) if reacts or not broken else "accused",
+        details={
+            "adaptive": mechanism.adaptive,
+            "delta_claimed": delta,
+            "crossings": hits,
+            "crossing_rate_at_least": rate,
+            "times_delta": hits / plays / delta,
+            "bins": adversary.bins,
+            "plays": plays,
+        },
+    )
+
+
+def _promised(claim: Claim, mechanism: Mechanism) -> str:
+    return f"epsilon {claim.epsilon:.3g}, delta {claim.delta:.3g}; adaptive: {mechanism.adaptive}"
+
+
+def _verdict(mechanism: Mechanism, *, broken: bool) -> Verdict:
+    if not broken:
+        return "holds"
+    return "as stated" if mechanism.adaptive == "no" else "accused"

@@ -1,0 +1,199 @@
+"""Quantiles of a bounded column, from one tree of noisy differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from retrodp.mechanisms.answer import Answer, Bounds
+from retrodp.mechanisms.band import Band
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Adaptive, Retroactive
+from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.ordered import (
+    NoisyTree,
+    cumulative,
+    group_labels,
+    in_key_order,
+    labelled,
+)
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.processes import AnyFactor
+from retrodp.postprocess.halving import Search, Target, depth, largest_weights, searched
+from retrodp.privacy.loss import PrivacyLoss
+from retrodp.statistics.ordered import GridCells
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """The least values that stated shares of the surviving values do not exceed, every round.
+
+    Noise lies on the number of values and on the differences between the halves of a tree over the
+    column's grid, one counter (KKMNS theorem 3.2) each; a record moves `depth + 1` of them by one.
+    Everything else is memoryless post-processing, so the release is exactly retroactive (KKMNS
+    lemma 3.3). Whether a node is empty is never looked at.
+
+    The published quantile is where a walk down the tree ends; quantiles of one tree never cross.
+    The interval ends where walks for the target less and plus the band of the noise end. It can
+    miss the exact quantile only if the noise leaves the band at one of the `depth` middles above
+    the exact quantile, and each may do so with an equal part of the allowed miss. So it holds at
+    any size of the data, for ties, gaps and skew. Where the band allows an empty group, there is
+    no value and the interval is the whole public range.
+
+    Attributes:
+        name: Of the release.
+        cells: Grid of the column.
+        at: Shares, rising.
+        texts: How the shares are written.
+        groups: Public labels, sorted by UTF-8 bytes; None for one group.
+        noise: Of the totals and the differences, in records.
+        band: Of sums of them; see `quantile_band`.
+        column_step: Size of a step of the column.
+        level: Coverage of the intervals.
+    """
+
+    name: str
+    cells: GridCells
+    at: tuple[Fraction, ...]
+    texts: tuple[str, ...]
+    groups: tuple[str, ...] | None
+    noise: CalibratedNoise
+    band: Band
+    column_step: Fraction
+    level: Fraction
+
+    @property
+    def step(self) -> Fraction:
+        """The column's step."""
+        return self.column_step
+
+    @property
+    def factor(self) -> AnyFactor:
+        """Nodes of the noise."""
+        return self.noise.process.factor
+
+    @property
+    def retroactive(self) -> Retroactive:
+        """Exactly retroactive: memoryless post-processing of counters."""
+        return "exact"
+
+    @property
+    def adaptive(self) -> Adaptive:
+        """As for the counters, which are charged together."""
+        return adaptive_guarantee(self.noise.process)
+
+    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+        """One quantile for every group and share."""
+        counts = cumulative(exact, group_labels(self.groups))
+        tree = NoisyTree(
+            counts, self.cells.count, lambda where: self.noise.draw(round_, keys, where)
+        )
+        totals = tree.totals()
+        searches = [
+            Search(group, total, target)
+            for group, total in enumerate(totals)
+            if self._surely_some(round_, total)
+            for share in self.at
+            for target in self._targets(round_, share)
+        ]
+        ends = iter(searched(self.cells.count, searches, tree.differences))
+        values: list[int | None] = []
+        bounds: list[Bounds] = []
+        for total in totals:
+            for _ in self.at:
+                some = self._surely_some(round_, total)
+                value, *interval = [next(ends) for _ in range(5)] if some else self._nothing
+                values.append(self.cells.least + value if some else None)
+                bounds.append(Bounds("", *(self.cells.least + end for end in interval)))
+        return self._answer(round_, values, bounds)
+
+    @property
+    def _nothing(self) -> list[int]:
+        last = self.cells.count - 1
+        return [0, 0, last, 0, last]
+
+    def _surely_some(self, round_: int, total: int) -> bool:
+        """Whether the band of the noisy total excludes that there are no records."""
+        half, _ = self.band.half(round_, ONE, ONE)
+        return total - half >= 1
+
+    def _targets(self, round_: int, share: Fraction) -> list[Target]:
+        """The value, the ends for this round, the ends for all rounds."""
+        reach, reach_all = self.band.reach[round_ - 1], self.band.reach_all[round_ - 1]
+        return [Target(share)] + [
+            Target(share, side, width, self.band.rounding)
+            for width in (reach, reach_all)
+            for side in (-1, 1)
+        ]
+
+    def _answer(
+        self, round_: int, values: Sequence[int | None], bounds: Sequence[Bounds]
+    ) -> Answer:
+        labels = labelled(self.groups, self.texts)
+        order = in_key_order(labels)
+        return Answer(
+            release=self.name,
+            round=round_,
+            keys=tuple(labels[place] for place in order),
+            values=tuple(values[place] for place in order),
+            step=self.step,
+            stddev="",
+            half=max((b.high - b.low + 1) // 2 for b in bounds),
+            half_all=max((b.high_all - b.low_all + 1) // 2 for b in bounds),
+            level=self.level,
+            each=tuple(bounds[place] for place in order),
+        )
+
+    def cost(self) -> tuple[PrivacyLoss, ...]:
+        """Total and differences over the whole horizon for one unit."""
+        return self.noise.losses()
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts; the errors are those of the rank, in records, largest over the rounds."""
+        errors = rank_errors(self.noise, self.cells.count, self.at)
+        return {
+            "mechanism": "quantiles of a tree of differences",
+            "cells": self.cells.count,
+            "levels": depth(self.cells.count) + 1,
+            "groups": None if self.groups is None else len(self.groups),
+            **self.noise.describe(),
+            "error_is": "of the rank, in records",
+            "stddev_max": float(errors["stddev"]),
+            "error_max": errors["half"],
+            "error_all_max": errors["half_all"],
+        }
+
+
+def quantile_band(noise: CalibratedNoise, cells: int) -> Band:
+    """The band that intervals of quantiles need: an equal part of the miss for every level."""
+    levels = max(depth(cells), 1)
+    return Band.of(noise.process, miss=(1 - noise.level) / levels, coordinates=levels + 1)
+
+
+def rank_errors(noise: CalibratedNoise, cells: int, at: Sequence[Fraction]) -> dict[str, Any]:
+    """Predicted errors of the rank of a quantile, in records, whatever the data.
+
+    The rank error of a published value x for the share q of n values is how far q n lies outside
+    the ranks that x has. It exceeds `half` with at most the allowed miss: only if the noise leaves
+    the band at a middle above one of two fixed cells, the last whose rank is too low by `half` and
+    the first whose rank is too high.
+
+    Returns:
+        `stddev`: of the noisy rank, at the worst value and in the worst round, six digits; `half`:
+        the rank error of any share in a round alone; `half_all`: in all rounds.
+    """
+    levels = max(depth(cells), 1)
+    band = Band.of(noise.process, miss=(1 - noise.level) / (2 * levels), coordinates=levels + 1)
+    sizes = [largest_weights(cells, share) for share in at]
+    widths = [
+        max(float(reach) * norm + float(band.rounding) * absolute for norm, absolute in sizes)
+        for reach in (max(band.reach), max(band.reach_all))
+    ]
+    deviation = max(float(text) for text in noise.stddev) * max(norm for norm, _ in sizes)
+    half, half_all = (math.ceil(width * (1 + 1e-9)) for width in widths)
+    return {"stddev": f"{deviation:.6g}", "half": half, "half_all": half_all}

@@ -1,0 +1,62 @@
+"""What is audited is derived from the registry: nothing new escapes."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+
+from retrodp.audit import subjects
+from retrodp.audit.cases import outlines
+from retrodp.audit.subjects import MODELS, STREAMS, fillings, plan_of
+from retrodp.engine.compile import statistic_of
+from retrodp.errors import UsageError
+from retrodp.plan.kinds import KINDS, Kind
+from retrodp.plan.releases import FactorChoice
+
+
+def test_every_kind_of_the_registry_is_audited() -> None:
+    audited = {filling.table["kind"] for filling in fillings()}
+    assert audited == {name for name, kind in KINDS.items() if kind is not None}
+
+
+def test_every_kind_is_audited_under_both_models_also_in_short() -> None:
+    outlined = outlines(deep=False)
+    for model in MODELS:
+        found = {
+            table["kind"] for one in outlined if one.model == model for table in one.tables.values()
+        }
+        assert found >= {filling.table["kind"] for filling in fillings()}
+
+
+def test_every_factor_window_and_condition_is_audited_for_every_filling() -> None:
+    titles = {filling.title for filling in fillings()}
+    firsts = {title.rpartition(", ")[0] for title in titles if title.endswith(", auto")}
+    wanted = {*get_args(FactorChoice), "window", "window, binary", "where"}
+    assert titles == {f"{first}, {last}" for first in firsts for last in wanted}
+
+
+def test_deep_holds_all_that_is_short() -> None:
+    short, deep = ({(o.title, o.model) for o in outlines(deep=deep)} for deep in (False, True))
+    assert short < deep
+
+
+def test_a_kind_with_a_key_that_the_audit_cannot_fill_in_stops_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Keys(msgspec.Struct, frozen=True, kw_only=True):
+        secret: str
+
+    registry = {**KINDS, "new": Kind(Keys, lambda keys, place: keys)}
+    monkeypatch.setattr(subjects, "KINDS", registry)
+    with pytest.raises(UsageError, match="secret of kind 'new'"):
+        fillings()
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("model", MODELS)
+def test_plans_are_plans(stream: subjects.Stream, model: subjects.Model) -> None:
+    plan = plan_of({"r": {"kind": "count"}}, model=model, stream=stream, horizon=5)
+    assert statistic_of(plan, plan.releases[0]).components[0].amount == 1
+    assert plan.stream.ids == (stream != "points")
