@@ -107,7 +107,8 @@ def test_no_wall_clock_outside_the_command_line(path: Path) -> None:
     calls = {
         "time.time" if node.func.value.id == "time" and node.func.attr == "time" else node.func.attr
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id in {"time", "datetime", "dt", "date"}
     }

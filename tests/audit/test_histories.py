@@ -53,15 +53,13 @@ def lived_by_store(path: Path, plan: Plan, history: History) -> dict[int, dict[s
 def test_a_history_gives_the_bytes_that_a_store_publishes(
     ram: Path, stream: Stream, number: int
 ) -> None:
-    plan = plan_of(
-        TABLES, model="zcdp", stream=stream, horizon=HORIZON, epsilon=300, delta="1e-3"
-    )
+    plan = plan_of(TABLES, model="zcdp", stream=stream, horizon=HORIZON, epsilon=300, delta="1e-3")
     history = uniting_pair(plan, SEED.coins("store", stream, number)).one
     of_store = lived_by_store(ram / "store", plan, history)
     with new_store(ram / "other", plan) as store:
         releases, keys = store.releases, store.key.tree
     rounds = exact_rounds(plan, releases, history, keys)
     answers = published({one.name: one.mechanism for one in releases}, rounds, keys)
-    assert [
-        {name: answer.to_bytes() for name, answer in round_.items()} for round_ in answers
-    ] == [of_store[round_] for round_ in range(1, HORIZON + 1)]
+    assert [{name: answer.to_bytes() for name, answer in round_.items()} for round_ in answers] == [
+        of_store[round_] for round_ in range(1, HORIZON + 1)
+    ]

@@ -30,7 +30,7 @@ def test_the_least_shift_of_the_worst_window_is_what_the_factor_declares(factor:
 
 
 def test_where_nodes_are_more_than_rounds_the_least_shift_is_no_larger_than_declared() -> None:
-    factor = best_haar(8)
+    factor = HaarFactor(horizon=3, height=4, positions=(1, 7, 15))
     structure = Structure.of(factor)
     assert not structure.square
     assert worst_size(structure, law="gaussian", longest=None) <= factor.window_l2sq + 1e-9
@@ -63,9 +63,7 @@ def test_a_round_that_is_a_fixed_sum_of_others_is_noticed() -> None:
 def test_positions_make_no_difference_to_what_a_window_costs_at_most() -> None:
     spread = HaarFactor(horizon=3, height=4, positions=(1, 7, 15))
     near = replace(spread, positions=(7, 8, 9))
-    sizes = [
-        worst_size(Structure.of(one), law="gaussian", longest=None) for one in (spread, near)
-    ]
+    sizes = [worst_size(Structure.of(one), law="gaussian", longest=None) for one in (spread, near)]
     assert max(sizes) <= spread.window_l2sq + 1e-9
 
 

@@ -48,7 +48,7 @@ def test_a_kind_with_a_key_that_the_audit_cannot_fill_in_stops_it(
     class Keys(msgspec.Struct, frozen=True, kw_only=True):
         secret: str
 
-    registry = {**KINDS, "new": Kind(Keys, lambda keys, place: keys)}
+    registry = {**KINDS, "new": Kind(Keys, lambda keys, _: keys)}
     monkeypatch.setattr(subjects, "KINDS", registry)
     with pytest.raises(UsageError, match="secret of kind 'new'"):
         fillings()

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from retrodp.audit.thresholds import crossing, rounded_law, worst_crossing
+from retrodp.noise.dense import DenseProcess
 from retrodp.noise.factors.binary import BinaryFactor
 from retrodp.noise.factors.delannoy import best_delannoy
 from retrodp.noise.factors.dense import best_dense
 from retrodp.noise.factors.haar import best_haar
-from retrodp.noise.dense import DenseProcess
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.tails import summed_tail

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from retrodp.audit.twosample import deviation, two_sample
-from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.noise.laplace import DiscreteLaplace
+from retrodp.noise.prf import BlockPRF, Coordinates
 from tests.audit.sizes import SEED
 
 ALPHA = 1e-6
 COUNT = 4_000
 
 
-def draws(name: str, *, shift: int = 0, scale: int = 10) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def draws(
+    name: str, *, shift: int = 0, scale: int = 10
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     key = SEED.keys(1).lasting_key(release="two-sample", purpose=name)
-    return DiscreteLaplace(scale=scale).draw(BlockPRF(key), Coordinates.of_indices(COUNT)) + shift
+    return (
+        DiscreteLaplace(scale=Fraction(scale)).draw(BlockPRF(key), Coordinates.of_indices(COUNT))
+        + shift
+    )
 
 
 def test_the_deviation_is_that_of_massart() -> None:
@@ -27,7 +34,9 @@ def test_the_deviation_is_that_of_massart() -> None:
     ("shift", "scale", "rejected"), [(0, 10, False), (10, 10, True), (-10, 10, True), (0, 30, True)]
 )
 def test_equal_laws_pass_and_shifted_or_wider_ones_do_not(
-    shift: int, scale: int, rejected: bool  # noqa: FBT001
+    shift: int,
+    scale: int,
+    rejected: bool,  # noqa: FBT001
 ) -> None:
     outcome = two_sample(draws("a"), draws("b", shift=shift, scale=scale), alpha=ALPHA)
     assert outcome.rejected == rejected

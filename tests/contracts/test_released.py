@@ -10,9 +10,11 @@ import pytest
 
 from retrodp.engine.check import describe
 from retrodp.engine.compile import compile_plan
+from retrodp.engine.resolve import resolve
 from retrodp.errors import HorizonExceededError, PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import Mechanism
+from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.loss import pure_epsilon
@@ -130,3 +132,19 @@ def test_the_declared_cost_is_the_accountants_bill_and_nearly_all_of_the_budget(
     if case.unit == "record":
         ((epsilon, delta),) = [(one["epsilon"], one["delta"]) for one in statement["groups"][:1]]
         assert (epsilon, delta) == (1.0, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "linear", "clipped", "cube", "open_cube", "gram"])
+def test_dense_noise_serves_vectors_at_the_same_cost(kind: str) -> None:
+    text = Released(kind=kind, model="zcdp", unit="record").plan.text
+    text = text.replace('model = "zcdp"', 'model = "zcdp"\nforward_secrecy = false')
+    read = Plan.loads(text)
+    resolved = resolve(read)
+    (release,) = compile_plan(read, resolved)
+    assert release.mechanism.factor.name == "dense"
+    parts = describe(read, resolved)["budget"]["delta_parts"]
+    spent = delta_of(release.mechanism.cost(), 1)
+    assert 0.8 * parts["conversion"] < spent <= parts["conversion"]
+    exact = Released(kind=kind, model="zcdp", unit="record").exact()
+    made = [release.mechanism.release(r, exact, TREE).to_bytes() for r in ROUNDS]
+    assert made == [release.mechanism.release(r, exact, TREE).to_bytes() for r in ROUNDS]

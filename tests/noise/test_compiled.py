@@ -55,14 +55,14 @@ def loops(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.parametrize("law", SMALL + LARGE, ids=str)
 def test_loops_draw_what_vectors_draw(law: Law) -> None:
     """Enough draws for refusals, so that second attempts are compared too."""
-    where = Coordinates.of_indices(3000)
+    where = Coordinates.of_indices(1500)
     looped = law_of(law).draw(PRF, where)
     compiled.disable()
     assert law_of(law).draw(PRF, where).tobytes() == looped.tobytes()
 
 
 @pytest.mark.usefixtures("loops")
-@pytest.mark.parametrize("law", LARGE, ids=str)
+@pytest.mark.parametrize("law", LARGE[1::3], ids=str)
 def test_loops_leave_narrow_decisions_to_integers(law: Law) -> None:
     """The same chosen blocks as for vectors, against the slow reference."""
     low_digit_of_zero(law)

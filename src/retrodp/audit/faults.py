@@ -75,7 +75,7 @@ _SUM: Together = {"r": {"kind": "sum", "of": "amount"}}
 _BINS: Together = {"r": {"kind": "histogram", "by": "country"}}
 
 # Asked once a key, which is slow: little is drawn, and the claim is one that little can break.
-_ASKED: Any = {"epsilon": 1, "windows": 1, "asked": 1_000, "horizon": 7}
+_ASKED: Any = {"epsilon": 1, "windows": 1, "asked": 700, "horizon": 7}
 
 _halved = misuse.too_small(Fraction(2))
 _shared = misuse.misused(misuse.shared_by_two)

@@ -237,6 +237,8 @@ def rows_of(case: Case, seed: Seed, size: Size, *, miss: float) -> Iterator[Row]
     """All rows of one case."""
     found = findings(case, seed, size, miss=miss)
     yield _measured(case, found, seed, size, miss=miss)
+    if all(components(mechanism) is not None for mechanism in case.mechanisms.values()):
+        yield _as_declared(case, found, size)
     for name, mechanism in case.sparse.items():
         yield _threshold(case, name, mechanism.threshold)
     yield from _sensitivities(case)
@@ -276,6 +278,23 @@ def _measured(case: Case, found: Sequence[Finding], seed: Seed, size: Size, *, m
             "follows_release": case.known,
             "noise_too_small_by_found": planted,
         },
+    )
+
+
+def _as_declared(case: Case, found: Sequence[Finding], size: Size) -> Row:
+    """Whether what was drawn is what the releases publish; see `released`."""
+    other = [finding.worlds for finding in found if not finding.path]
+    answers = len(found) * 2 * case.horizon * size.gates * len(case.mechanisms)
+    return Row(
+        mechanism=case.title,
+        model=case.model,
+        factor=case.factor.name,
+        test="declared noise",
+        claim="publishes totals plus the declared noise",
+        measured=f"differs: {other[0]}" if other else f"equal in {answers} answers",
+        confidence=1.0,
+        verdict="accused" if other else "holds",
+        details={"answers": answers},
     )
 
 

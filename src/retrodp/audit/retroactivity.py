@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from retrodp.audit.coins import Coins, Seed
+from retrodp.audit.coins import Seed
 from retrodp.audit.histories import Plant, Round, exact_rounds
 from retrodp.audit.memory import MEMORY_FAULTS
 from retrodp.audit.pairs import Pair, uniting_pair
@@ -260,31 +260,34 @@ def controls(seed: Seed, pairs: int, faults: Mapping[str, Plant] = MEMORY_FAULTS
 
 def marginal(
     make: Callable[[], Mechanism],
-    rounds: tuple[Round, Round],
+    histories: tuple[Sequence[Round], Sequence[Round]],
     *,
-    round_: int,
     keys: Sequence[KeyTree],
     alpha: float,
     claimed: float = 0.0,
 ) -> TwoSample:
-    """Compare the law of a scalar answer of one round, over many keys, in two histories.
+    """Compare the law of the last scalar answer of two histories, over many keys.
 
     Args:
-        make: The mechanism, made anew for each history.
-        rounds: What the mechanism sees in that round of either history.
-        round_: The round.
+        make: The mechanism, made anew for every key, so that what it remembers is the history's.
+        histories: Rounds from the first on; equally many.
         keys: Two halves: the first for one history, the second for the other.
         alpha: Of the test.
         claimed: Distance that the contract allows.
     """
     half = len(keys) // 2
-    samples = []
-    for lived, some in zip(rounds, (keys[:half], keys[half:]), strict=True):
-        mechanism = make()
-        (name,) = (name for name in lived.totals if name == mechanism.name)
-        answers = [mechanism.release(round_, lived.totals[name], one) for one in some]
-        samples.append(np.array([answer.values[0] for answer in answers], dtype=np.int64))
-    return two_sample(samples[0], samples[1], alpha=alpha, claimed=claimed)
+    one, two = (
+        np.array([_last_value(make(), history, key) for key in some], dtype=np.int64)
+        for history, some in zip(histories, (keys[:half], keys[half:]), strict=True)
+    )
+    return two_sample(one, two, alpha=alpha, claimed=claimed)
 
 
-__all__ = ["DEEP", "SMOKE", "Coins", "Difference", "audit", "controls", "differences", "marginal"]
+def _last_value(mechanism: Mechanism, history: Sequence[Round], keys: KeyTree) -> int:
+    answers = [
+        mechanism.release(round_, lived.totals[mechanism.name], keys)
+        for round_, lived in enumerate(history, start=1)
+    ]
+    (value,) = answers[-1].values
+    assert value is not None
+    return value

@@ -78,9 +78,7 @@ class _Part:
         )
 
     def losses(self, process: Process) -> tuple[PrivacyLoss, ...]:
-        return losses_of(
-            process, amount=self.component.amount, split=self.split, norms=self.norms
-        )
+        return losses_of(process, amount=self.component.amount, split=self.split, norms=self.norms)
 
     def noise(self, process: Process) -> CalibratedNoise:
         return CalibratedNoise.of(

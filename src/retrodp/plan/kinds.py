@@ -89,7 +89,9 @@ class Histogram:
     max_bins: int = PLANNED_BINS
 
 
-Statistic: TypeAlias = Count | Sum | Mean | Histogram | Query | Cube | Gram | Quantiles | Cdf | Range
+Statistic: TypeAlias = (
+    Count | Sum | Mean | Histogram | Query | Cube | Gram | Quantiles | Cdf | Range
+)
 
 
 @dataclass(frozen=True, slots=True)
