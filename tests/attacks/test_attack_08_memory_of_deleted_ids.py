@@ -49,6 +49,30 @@ def test_a_deletion_that_met_nothing_starts_the_memory_too(ram: Path) -> None:
     assert with_it[1:] == without[1:]
 
 
+@pytest.mark.parametrize("by_person", [True, False])
+def test_a_forget_remembers_alike_whether_or_not_it_met_a_life(
+    ram: Path,
+    by_person: bool,  # noqa: FBT001  two kinds of request
+) -> None:
+    """So one inserted addition changes its own life and no other, for ever."""
+    worlds = []
+    for name, rows in (("with", [add("a", 1)]), ("without", [])):
+        with new_store(ram / name, MEMORY) as store:
+            ingest(store, [*rows, add("a", 3), add("a", 6)])
+            found = []
+            for round_ in range(1, LAST + 1):
+                if round_ == 2:
+                    # Only what arrives later is sent again, as the sender knows of no request.
+                    store.forget([] if by_person else ["a"], persons=["ann"] if by_person else [])
+                    ingest(store, [add("a", 3), add("a", 6)])
+                store.close_round()
+                found.append([one.id for batch in store.ledger.survivors() for one in batch])
+            worlds.append(found)
+    assert worlds[0][0] == ["a"]
+    assert worlds[1][0] == []
+    assert worlds[0][1:] == worlds[1][1:]
+
+
 def test_one_inserted_deletion_moves_at_most_two_windows(ram: Path) -> None:
     """It can end one life early and let another begin or not: never more."""
     rows = [add("a", 1), add("a", 4), delete("a", 7)]

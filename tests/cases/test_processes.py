@@ -6,7 +6,8 @@ import multiprocessing
 import os
 from pathlib import Path
 
-from retrodp.engine.store import Store, open_or_create
+from retrodp.engine.opening import open_or_create
+from retrodp.engine.store import Store
 from retrodp.engine.verify import verify
 from retrodp.errors import HorizonExceededError, StoreLockedError, UsageError
 from retrodp.mechanisms.counter import Counter

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from retrodp.engine import creation
-from retrodp.engine.store import Store, open_or_create
+from retrodp.engine.opening import open_or_create
+from retrodp.engine.store import Store
 from retrodp.errors import KeyMismatchError, RetrodpError, StoreCorruptError, UsageError
 from retrodp.store import erase
 from retrodp.store.keyfile import PlainKeyFile

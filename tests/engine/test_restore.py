@@ -558,6 +558,20 @@ def test_an_epoch_is_opened_in_a_new_directory_only(ram: Path) -> None:
     assert place(backup).keeper.read().tree.cover
 
 
+def test_a_store_opens_one_epoch_and_no_second_beside_it(ram: Path) -> None:
+    """Each would state a sum of budgets that leaves the other's out."""
+    backup = backed_up(ram, counting())
+    new_epoch(ram, backup, counting(), 3)
+    with pytest.raises(BackupError, match="goes on as"):
+        restore_into(
+            place(ram / "beside"),
+            next_plan(counting(), 3),
+            backup=place(backup),
+            last_round=None,
+        )
+    assert not (ram / "beside").exists()
+
+
 # Attack 1.
 
 BINS = [f"bin{number}" for number in range(40)]

@@ -297,7 +297,7 @@ class Size:
 
 
 SMOKE = Size(plays=12_000, hunts=500, hidden=40_000, horizon=7)
-DEEP = Size(plays=150_000, hunts=4_000, hidden=1_000_000, horizon=15)
+DEEP = Size(plays=100_000, hunts=3_000, hidden=500_000, horizon=15)
 
 
 def contest(

@@ -78,12 +78,12 @@ SMOKE = Size(
 )
 DEEP = Size(
     horizon=15,
-    runs=200_000,
-    asked=4_000,
-    windows=8,
+    runs=60_000,
+    asked=2_000,
+    windows=4,
     keys=8,
-    gates=5,
-    scales=(Fraction(11, 10), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3)),
+    gates=3,
+    scales=(Fraction(11, 10), Fraction(5, 4), Fraction(3, 2), Fraction(2)),
     deep=True,
 )
 

@@ -61,7 +61,7 @@ class Size:
 
 
 SMOKE = Size(pairs=3, controls=10, streams={"zcdp": ("ids",), "pure": STREAMS})
-DEEP = Size(pairs=60, controls=60, streams=dict.fromkeys(MODELS, STREAMS))
+DEEP = Size(pairs=25, controls=40, streams=dict.fromkeys(MODELS, STREAMS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from retrodp import demo as shipped
 from retrodp.cli.app import FORMAT, JsonOption, app, console, notes, print_json
 from retrodp.cli.progress import closing_rounds
 from retrodp.engine.forget import read_forgotten
-from retrodp.engine.store import Store, open_or_create
+from retrodp.engine.opening import open_or_create
+from retrodp.engine.store import Store
 from retrodp.engine.verify import verify
 from retrodp.plan.plan import Plan
 from retrodp.stream.sources import read_file

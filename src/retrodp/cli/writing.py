@@ -25,7 +25,8 @@ from retrodp.cli.app import (
 from retrodp.cli.progress import closing_rounds
 from retrodp.engine.forget import read_forgotten
 from retrodp.engine.ingest import IngestReport, check_sources, ingest_sources
-from retrodp.engine.store import Store, is_store, open_or_create
+from retrodp.engine.opening import is_store, open_or_create
+from retrodp.engine.store import Store
 from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
 from retrodp.stream.rejected import write_rejected

@@ -19,9 +19,9 @@ from retrodp.privacy.neighbours import group_guarantee, group_losses
 
 UNITS = {
     "record": "one record: its addition and its deletion together",
-    "operation": "one update: an addition or a deletion",
+    "operation": "one update: an addition or a deletion of one copy",
     "person_round": "all records that one person adds in one round",
-    "person": "all records that one person adds in the declared number of rounds",
+    "person": "all records that one person adds in one round; the declared rounds are a group",
 }
 
 

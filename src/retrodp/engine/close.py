@@ -77,7 +77,6 @@ class Closing:
         self.ledger.apply_changes(changes)
         asked = {("", request.value) for request in self.ledger.forgets() if request.kind == "id"}
         forgotten = self._take_out_forgotten()
-        asked |= {(record.space, record.id) for record in forgotten}
         self._remember(round_, updates, asked, keys)
         moves = difference(
             self.releases,
@@ -129,8 +128,9 @@ class Closing:
     ) -> None:
         """Start the memory of every deletion row and every id to forget, effective or not.
 
-        An ineffective deletion counts too: otherwise two streams that differ in one addition
-        would remember differently, and one difference could decide about later lives for ever.
+        It depends on the rows and requests alone, never on what they met: otherwise two streams
+        that differ in one addition would remember differently, and one difference could decide
+        about later lives for ever. So a forget by person starts none: which ids it ends is data.
         """
         if self.plan.stream.remember_deleted is None:
             return

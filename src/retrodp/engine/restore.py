@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from retrodp.engine.backup import Backup, Found, Place, opened_backup
@@ -22,7 +23,7 @@ from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
 from retrodp.engine.verify import verify
-from retrodp.errors import StoreBehindError, StoreCorruptError, TestKeyError
+from retrodp.errors import BackupError, StoreBehindError, StoreCorruptError, TestKeyError
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -128,6 +129,7 @@ def restore_into(
         if old.ledger.test:
             raise TestKeyError("A store made for tests protects nobody and cannot be restored.")
         found = old.found(last_round)
+        _require_only_successor(old, new.directory)
         if not _stands(new, old):
             require_new(StoreFiles(new.directory))
             carrying = _Carrying(backup=old, plan=plan, shift=old.shift(plan), forgotten=forgotten)
@@ -142,6 +144,21 @@ def restore_into(
             )
         old.retire(erase_ledger=erase_ledger)
     return done
+
+
+def _require_only_successor(old: Backup, directory: Path) -> None:
+    """Refuse a second epoch beside the one that goes on from this store.
+
+    Every epoch states the sum of the budgets before it, so two beside each other would each leave
+    the other's out.
+    """
+    place = str(directory.absolute())
+    if old.ledger.successor not in {None, place}:
+        raise BackupError(
+            f"This store goes on as {old.ledger.successor} already.",
+            expected="one epoch after another",
+            do="Go on with that store; if it is lost, restore its own back-up.",
+        )
 
 
 def _require_sound(store: Store) -> None:
@@ -201,6 +218,8 @@ class _Carrying:
                 ledger.begin_epoch(str(epoch.digest))
             write_durably(files.epoch, epoch.to_bytes())
 
+        # Before the new store exists: an interrupted restore can only be completed, not repeated.
+        self.backup.ledger.set_meta("successor", str(new.directory.absolute()))
         create_files(files, self.plan, resolved, keeper=new.keeper, record=record, fill=fill)
 
     def _epoch(self, released: int | None) -> Epoch:

@@ -34,7 +34,6 @@ from retrodp.engine.forget import (
     Forgotten,
     Receipt,
     asked,
-    canonical_text,
     require_nameable,
 )
 from retrodp.engine.outcomes import Ingested, Release
@@ -530,6 +529,8 @@ class Store:
 
     def _forget_at_once(self) -> None:
         """No round is left to carry a forget, so it is carried out at once, without a release."""
+        if not self.retired:
+            self._finish_close()  # of a close that failed in this process
         # First the key: whoever holds it could otherwise open the last release later.
         self._destroy_key()
         self._take_out_forgotten()
@@ -559,6 +560,8 @@ class Store:
         Args:
             erase_ledger: Take out every record, total and waiting update too.
         """
+        if not self.retired:
+            self._finish_close()  # of a close that failed in this process
         self._take_out_forgotten(also=self._ledger.retire)
         self._destroy_key()
         if erase_ledger:
@@ -567,7 +570,7 @@ class Store:
 
     def settle(self) -> None:
         """Rewrite the ledger if a deletion, replacement or forget was processed."""
-        if self._ledger.erase_due and not self._ledger.forgets():
+        if self._ledger.erase_due:
             self._ledger.erase()
 
     def close(self) -> None:
@@ -585,16 +588,4 @@ class Store:
             self._lock.release()
 
 
-def is_store(directory: Path) -> bool:
-    """Whether there is a store, whole or damaged, in a directory."""
-    return StoreFiles(directory).resolved.is_file()
-
-
-def open_or_create(directory: Path, plan: Plan, *, key: KeyKeeper | None = None) -> Store:
-    """The store in a directory, created if there is none."""
-    if is_store(directory):
-        return Store.open(directory, plan=plan, key=key)
-    return Store.create(directory, plan, key=key)
-
-
-__all__ = ["Ingested", "Release", "Store", "canonical_text", "is_store", "open_or_create"]
+__all__ = ["Ingested", "Release", "Store"]

@@ -185,7 +185,7 @@ def gaussian_norm(
     return GaussianNorm(
         norm_squared=Fraction(window_l2sq * windows * scale**2),
         variance=variance,
-        moved=nodes * len(split),
+        moved=nodes * sum(split),
     )
 
 

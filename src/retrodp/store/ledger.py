@@ -187,6 +187,12 @@ class Ledger:
         self.set_meta("retired", "1")
 
     @property
+    def successor(self) -> str | None:
+        """Where the one epoch that goes on from this store was opened; None if none was."""
+        found = self._database.value("SELECT value FROM meta WHERE key = 'successor'")
+        return None if found is None else str(found)
+
+    @property
     def epoch(self) -> str | None:
         """Digest of what was there before this store; None if nothing was."""
         found = self._database.value("SELECT value FROM meta WHERE key = 'epoch'")
