@@ -21,8 +21,10 @@ from retrodp.audit.adversaries import (
     ThresholdHunter,
 )
 from retrodp.audit.cases import Case
-from retrodp.audit.game import Table, adaptive_claim, contest, crossings, play_once
+from retrodp.audit.game import adaptive_claim, contest, crossings
+from retrodp.audit.play import play_once
 from retrodp.audit.structure import Structure
+from retrodp.audit.table import Table
 from retrodp.mechanisms.histogram import SparseHistogram
 from tests.audit.sizes import MISS, PLAYS, SEED
 
@@ -45,7 +47,7 @@ STRATEGIES: list[Adversary] = [
     Oblivious(structure=STRUCTURE, law="gaussian", bins=2),
     ReactiveDeleter(crowd=5, bins=2),
     Averager(bins=2),
-    DifferenceAttacker(structure=STRUCTURE, bins=2),
+    DifferenceAttacker(bins=2),
 ]
 
 

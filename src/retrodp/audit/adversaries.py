@@ -8,13 +8,13 @@ All plays of a strategy are made at once: arrays have one row a play.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrodp.audit.structure import Structure, window, worst_windows
+from retrodp.audit.structure import Structure, worst_windows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -224,10 +224,9 @@ class Averager:
 class DifferenceAttacker:
     """Begins the challenge after noise below 0 and ends it after noise above: ends that adapt."""
 
-    structure: Structure
     name: str = "ends of the window follow the sign of the noise"
     bins: int = 1
-    crowd: int = field(default=0)
+    crowd: int = 0
 
     def moves(self, board: Board) -> Moves:
         """Wait for a fall; leave at the next rise; begin in the last round if there was none."""
@@ -240,13 +239,3 @@ class DifferenceAttacker:
         moves.place[waiting] = 0
         moves.remove[:] = board.placed & (board.end == 0) & (last > 0)
         return moves
-
-
-def challenge_change(board: Board, plays: Ints) -> Floats:
-    """The window of the challenge in each play, shape ``(plays, rounds)``; 0 where none was placed."""
-    rows = []
-    for play in plays.tolist():
-        begin = int(board.begin[play])
-        end = int(board.end[play]) or board.horizon + 1
-        rows.append(window(board.horizon, begin, end) if begin else np.zeros(board.horizon))
-    return np.array(rows)

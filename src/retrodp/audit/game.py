@@ -2,8 +2,8 @@
 
 Promise: world 0 holds the challenge life and world 1 does not; everything else the adversary sends
 is the same function of what it sees. A play ends after the horizon, and the worlds must be hard to
-tell apart from the adversary's view. `Table` plays many games at once, on noise that was drawn;
-`play_once` plays one through lives, statistics and releases, and a test has them agree.
+tell apart from the adversary's view. `table` plays many games at once, on noise that was drawn;
+`play` plays one through lives, statistics and releases.
 
 Source: Kaplan et al. 2026 (arXiv 2609.05329), appendix B. There the challenge is one operation; with
 ids it is one life, whose deletion the adversary may send later.
@@ -11,7 +11,7 @@ ids it is one life, whose deletion the adversary may send later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,6 @@ from retrodp.audit.adversaries import (
     Board,
     DifferenceAttacker,
     Hider,
-    Moves,
     Oblivious,
     ReactiveDeleter,
     ThresholdHunter,
@@ -31,22 +30,13 @@ from retrodp.audit.adversaries import (
 from retrodp.audit.cases import Case
 from retrodp.audit.coins import Seed
 from retrodp.audit.estimate import Claim, Evidence, best_cut, proportion_above
-from retrodp.audit.histories import Arrived, Survivors
 from retrodp.audit.report import Row, Verdict
-from retrodp.audit.rows import Point, update
 from retrodp.audit.structure import Structure, window
-from retrodp.engine.compile import CompiledRelease
-from retrodp.engine.totals import Totals, add_into, difference
-from retrodp.errors import UsageError
-from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.audit.table import Table
 from retrodp.mechanisms.contract import Mechanism
-from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
-from retrodp.noise.key import KeyTree
-from retrodp.noise.prf import Coordinates
 from retrodp.privacy.conversion import epsilon_integer_orders
 from retrodp.privacy.loss import pure_epsilon
-from retrodp.stream.update import Op, QueuedUpdate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,206 +45,6 @@ COORDINATES = 1 << 18  # of noise held at once
 EVENTS = 2  # counted for one game
 LOOSE = "1e-3"  # a delta at which crossings can be counted
 HUNTED = 15  # rounds of the hunt; noise is remembered longer in longer horizons
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Where many plays of one game are made at once.
-
-    Attributes:
-        noise: Of the release under attack.
-        threshold: Of a sparse release, else None.
-    """
-
-    noise: CalibratedNoise
-    threshold: int | None
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Table:
-        """For a count or a histogram."""
-        match mechanism:
-            case SparseHistogram():
-                return cls(noise=mechanism.noise, threshold=mechanism.threshold)
-            case Counter() | Histogram():
-                return cls(noise=mechanism.noise, threshold=None)
-            case _:
-                raise UsageError(f"{mechanism.name} cannot be played against.")
-
-    def play(self, adversary: Adversary, keys: KeyTree, *, plays: int, challenged: bool) -> Board:
-        """Play to the end.
-
-        Args:
-            adversary: Of whatever strategy.
-            keys: Every play has coordinates of its own under them.
-            plays: How many.
-            challenged: World 0, in which the challenge is real; else it is left out.
-
-        Returns:
-            The adversary's view when the horizon is over.
-        """
-        horizon, bins = self.noise.horizon, adversary.bins
-        where = Coordinates.of_indices(plays * bins)
-        board = new_board(horizon, plays=plays, bins=bins)
-        own = np.zeros((plays, bins), dtype=np.int64)
-        for round_ in range(1, horizon + 1):
-            moves = adversary.moves(board)
-            own = own + moves.own
-            settle(board, moves)
-            total = own + (challenge_now(board, bins) if challenged else 0)
-            value = total + self.noise.draw(round_, keys, where).reshape(plays, bins)
-            shown = np.ones((plays, bins), dtype=np.bool_)
-            if self.threshold is not None:
-                shown = (total >= 1) & (value >= self.threshold)
-                value = np.where(shown, value, self.threshold - 1)
-            publish(board, value, shown, own)
-        return board
-
-
-def new_board(horizon: int, *, plays: int, bins: int) -> Board:
-    """Before round 1."""
-    return Board(
-        round=1,
-        horizon=horizon,
-        noisy=np.zeros((plays, bins, 0)),
-        present=np.zeros((plays, bins, 0), dtype=np.bool_),
-        own=np.zeros((plays, bins, 0), dtype=np.int64),
-        bin=np.full(plays, -1, dtype=np.int64),
-        begin=np.zeros(plays, dtype=np.int64),
-        end=np.zeros(plays, dtype=np.int64),
-    )
-
-
-def settle(board: Board, moves: Moves) -> None:
-    """Note a challenge that is placed or removed; each at most once."""
-    removed = moves.remove & board.placed & (board.end == 0)
-    board.end[removed] = board.round
-    placed = (moves.place >= 0) & ~board.placed
-    board.bin[placed] = moves.place[placed]
-    board.begin[placed] = board.round
-
-
-def challenge_now(board: Board, bins: int) -> Ints:
-    """1 in the bin of the challenge while its life runs, shape ``(plays, bins)``."""
-    there = np.zeros((len(board.bin), bins), dtype=np.int64)
-    running = np.flatnonzero(board.placed & (board.end == 0))
-    there[running, board.bin[running]] = 1
-    return there
-
-
-def publish(board: Board, value: NDArray[np.int64], shown: NDArray[np.bool_], own: Ints) -> None:
-    """Show the adversary a round."""
-    board.noisy = np.concatenate([board.noisy, value[:, :, None].astype(np.float64)], axis=2)
-    board.present = np.concatenate([board.present, shown[:, :, None]], axis=2)
-    board.own = np.concatenate([board.own, own[:, :, None]], axis=2)
-    board.round += 1
-
-
-def play_once(
-    case: Case, adversary: Adversary, labels: Sequence[str], keys: KeyTree, *, challenged: bool
-) -> Board:
-    """One play with real updates: lives, statistic and release as a store runs them.
-
-    Args:
-        case: A plan with one release, a count or a histogram.
-        adversary: With as many bins as there are labels.
-        labels: Bins; one empty label for a count.
-        keys: Of the release.
-        challenged: World 0.
-    """
-    (release,) = case.releases
-    player = _Player(case, release, tuple(labels))
-    board = new_board(case.horizon, plays=1, bins=adversary.bins)
-    own = np.zeros((1, adversary.bins), dtype=np.int64)
-    for round_ in range(1, case.horizon + 1):
-        moves = adversary.moves(board)
-        before = int(board.bin[0]), int(board.end[0])
-        settle(board, moves)
-        sent = player.own_updates(round_, moves.own[0].tolist())
-        if challenged:
-            sent += player.challenge_updates(round_, before, (int(board.bin[0]), int(board.end[0])))
-        own = own + moves.own
-        value, shown = player.answers(round_, sent, keys)
-        publish(board, value, shown, own)
-    return board
-
-
-class _Player:
-    """Sends updates and reads answers, one play."""
-
-    def __init__(self, case: Case, release: CompiledRelease, labels: tuple[str, ...]) -> None:
-        self.case, self.release, self.labels = case, release, labels
-        self.names = [column.name for column in case.plan.columns]
-        self.survivors = Survivors(case.plan)
-        self.totals: Totals = {release.name: {}}
-        self.there: list[list[Point]] = [[] for _ in labels]
-        self.sent = 0
-        self.challenge: Point | None = None
-
-    def _point(self, bin_: int, round_: int, name: str) -> Point:
-        by = self.case.plan.releases[0].by
-        values = tuple(
-            self.labels[bin_] if column.name in by else _plain(column.type, name)
-            for column in self.case.plan.columns
-        )
-        return Point(id=name, stamp=round_, person=name, values=values)
-
-    def own_updates(self, round_: int, changes: list[int]) -> list[QueuedUpdate]:
-        """Updates that change the adversary's records by so many."""
-        updates = []
-        for bin_, change in enumerate(changes):
-            for _ in range(abs(change)):
-                if change > 0:
-                    self.sent += 1
-                    point = self._point(bin_, round_, f"own {self.sent}")
-                    self.there[bin_].append(point)
-                    updates.append(update(self.case.plan, Op.ADD, point, round_=round_))
-                else:
-                    point = self.there[bin_].pop()
-                    updates.append(update(self.case.plan, Op.DELETE, point, round_=round_))
-        return updates
-
-    def challenge_updates(
-        self, round_: int, before: tuple[int, int], after: tuple[int, int]
-    ) -> list[QueuedUpdate]:
-        """The challenge's addition or deletion, where this round has one."""
-        updates = []
-        if before[1] == 0 and after[1] and self.challenge is not None:
-            updates.append(update(self.case.plan, Op.DELETE, self.challenge, round_=round_))
-        if before[0] < 0 <= after[0]:
-            self.challenge = self._point(after[0], round_, "challenge")
-            updates.append(update(self.case.plan, Op.ADD, self.challenge, round_=round_))
-        return updates
-
-    def answers(
-        self, round_: int, updates: list[QueuedUpdate], keys: KeyTree
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """What is published, by bin, shape ``(1, bins)``."""
-        old = list(self.survivors.records())
-        changes = self.survivors.receive(round_, Arrived(tuple(updates)), keys)
-        moves = difference(
-            [self.release],
-            self.names,
-            round_,
-            ended=changes.ended,
-            begun=changes.begun,
-            with_stamp=lambda stamp: [record for record in old if record.stamp == stamp],
-        )
-        add_into(self.totals[self.release.name], moves[self.release.name])
-        mechanism = self.case.mechanisms[self.release.name]
-        answer = mechanism.release(round_, self.totals[self.release.name], keys)
-        published = dict(zip(answer.keys or ("",), answer.values, strict=True))
-        least = (answer.threshold or 0) - 1
-        value = [published.get(label) for label in self.labels]
-        return (
-            np.array([[least if one is None else one for one in value]], dtype=np.int64),
-            np.array([[one is not None for one in value]]),
-        )
-
-
-def _plain(type_: str, name: str) -> str | int | bool | None:
-    if type_ == "text":
-        return name
-    return False if type_ == "boolean" else None
 
 
 def view_scores(board: Board, structure: Structure, law: str, scale: float) -> dict[str, Floats]:
@@ -296,7 +86,7 @@ class Size:
     horizon: int
 
 
-SMOKE = Size(plays=12_000, hunts=500, hidden=40_000, horizon=7)
+SMOKE = Size(plays=8_000, hunts=300, hidden=20_000, horizon=7)
 DEEP = Size(plays=100_000, hunts=3_000, hidden=500_000, horizon=15)
 
 
@@ -350,7 +140,7 @@ def contestants(case: Case, *, hunted: bool) -> Iterator[Adversary]:
     if isinstance(mechanism, Histogram):
         yield ReactiveDeleter(crowd=100)
     yield Averager()
-    yield DifferenceAttacker(structure=structure)
+    yield DifferenceAttacker()
 
 
 def arenas(horizon: int) -> Iterator[Case]:

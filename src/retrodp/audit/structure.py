@@ -17,7 +17,6 @@ from retrodp.noise.processes import AnyFactor
 
 Floats = NDArray[np.float64]
 
-TIE = 1e-9  # windows whose sizes differ by less are equally bad
 SINGULAR = 1e-9  # of the largest; smaller singular values are zero
 
 
