@@ -54,7 +54,7 @@ def test_the_loss_of_a_split_is_the_sum_of_its_squares(split: tuple[int, ...]) -
     assert isinstance(loss, GaussianNorm)
     squares = factor.window_l2sq * 25 * sum(n * n for n in split)
     assert loss.norm_squared == squares
-    assert loss.coordinates == HORIZON * len(split)
+    assert loss.coordinates == HORIZON * sum(split)
     assert loss.rho == Fraction(squares) / (2 * process.scale) <= Fraction(1, 2)
 
 

@@ -25,7 +25,7 @@ def test_the_norm_grows_with_the_squares_of_windows_and_amounts() -> None:
     loss = gaussian_norm(NORM, nodes=365, variance=VARIANCE, split=(2, 1), scale=3)
     assert loss.norm_squared == NORM * 9 * (4 + 1)
     assert loss.rho == Fraction(NORM * 45, 2 * 10**8)
-    assert loss.coordinates == 2 * 365
+    assert loss.coordinates == 3 * 365
 
 
 def test_few_coordinates_with_large_shifts_cost_less_than_many_with_small_ones() -> None:
