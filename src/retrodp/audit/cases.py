@@ -288,8 +288,8 @@ def outlines(*, deep: bool) -> list[Outline]:
     """What the audit runs on: every kind under both models and every unit; plans of several.
 
     Deep: every filling as "auto" chooses, with a window, a condition and dense noise, and under the
-    other units; every factor with counts, sums and histograms. Else every filling as "auto"
-    chooses; every factor, window and condition with a count.
+    other units; every factor with counts, sums and histograms. Else every kind as "auto" chooses;
+    every factor, window and condition with a count.
     """
     every = fillings()
     found = []
@@ -332,4 +332,6 @@ def _in_deep(filling: Filling) -> bool:
 def _in_short(filling: Filling) -> bool:
     kind, _, rest = filling.title.partition(", ")
     open_bins = kind == "histogram by product" and rest in SOME_FACTORS
-    return kind == "count" or open_bins or rest == "auto"
+    one_of_kind = kind in {"sum by country", "cube by country and gift"} or " by " not in kind
+    histogram = kind.startswith("histogram")
+    return kind == "count" or open_bins or (rest == "auto" and (one_of_kind or histogram))

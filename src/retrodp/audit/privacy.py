@@ -68,7 +68,7 @@ class Size:
 
 SMOKE = Size(
     horizon=7,
-    runs=16_000,
+    runs=15_000,
     asked=1_000,
     windows=3,
     keys=3,
