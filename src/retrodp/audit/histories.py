@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retrodp.engine.close import INTAKE, bound_of
-from retrodp.engine.compile import CompiledRelease
+from retrodp.engine.compile import CompiledRelease, keyed
 from retrodp.engine.totals import Totals, add_into, difference
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import Mechanism
@@ -133,9 +133,10 @@ def exact_rounds(
         plan: Of the releases.
         releases: Whose totals are wanted; their mechanisms are not asked.
         history: One entry a round.
-        keys: For the intake bound of person units only.
+        keys: For the intake bound of person units, and for statistics that hash.
     """
     names = [column.name for column in plan.columns]
+    releases = keyed(releases, keys)
     survivors = Survivors(plan)
     totals: Totals = {release.name: {} for release in releases}
     rounds = []

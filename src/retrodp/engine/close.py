@@ -15,6 +15,7 @@ from retrodp.engine.totals import Totals, add_into, difference
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import NoiseKeys, encode
 from retrodp.plan.plan import Plan
+from retrodp.statistics.contract import Keyed
 from retrodp.store.ledger import Ledger
 from retrodp.stream import lives, multiset
 from retrodp.stream.batch import Batch
@@ -146,6 +147,9 @@ class Closing:
         """
         ended = self._take_out_forgotten()
         for release in self.releases:
+            if isinstance(release.statistic, Keyed) and not release.statistic.bound:
+                self.ledger.replace_totals(release.name, {})  # its secret is gone, and its use
+                continue
             live = [record for record in ended if release.live(record.stamp, round_)]
             move: dict[bytes, int] = {}
             add_into(move, release.statistic.encode(Batch.of_records(live, self.names)), -1)

@@ -5,21 +5,23 @@ The only place that knows all kinds of release: a new kind is a new entry of `_K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrodp.engine import ordered, vectors
+from retrodp.errors import KeyDestroyedError
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
 from retrodp.mechanisms.mean import MeanOfBins
+from retrodp.noise.key import NoiseKeys
 from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
 from retrodp.plan.resolved import ResolvedPlan
-from retrodp.statistics.contract import Statistic
+from retrodp.statistics.contract import PURPOSE, Keyed, Statistic
 from retrodp.statistics.counts import Count, Sum
 from retrodp.statistics.label import BinLabels
 from retrodp.statistics.means import CentredMean
@@ -61,6 +63,24 @@ def compile_plan(plan: Plan, resolved: ResolvedPlan) -> tuple[CompiledRelease, .
             )
         )
     return tuple(compiled)
+
+
+def keyed(releases: Sequence[CompiledRelease], keys: NoiseKeys) -> tuple[CompiledRelease, ...]:
+    """The same releases, ready to encode: statistics that hash are bound to their secret.
+
+    After the lasting key was destroyed they stay unbound; nothing is released from them again.
+    """
+    return tuple(_keyed(release, keys) for release in releases)
+
+
+def _keyed(release: CompiledRelease, keys: NoiseKeys) -> CompiledRelease:
+    if not isinstance(release.statistic, Keyed):
+        return release
+    try:
+        key = keys.lasting_key(release=release.name, purpose=PURPOSE)
+    except KeyDestroyedError:
+        return release
+    return replace(release, statistic=release.statistic.keyed(key))
 
 
 def statistic_of(plan: Plan, release: Release) -> Statistic:

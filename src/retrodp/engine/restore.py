@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from retrodp.engine.backup import Backup, Found, Place, opened_backup
-from retrodp.engine.compile import compile_plan
+from retrodp.engine.compile import compile_plan, keyed
 from retrodp.engine.creation import create_files, require_new, write_durably
 from retrodp.engine.epochs import Epoch, Predecessor
 from retrodp.engine.files import StoreFiles
@@ -214,7 +214,7 @@ class _Carrying:
 
         def fill(ledger: Ledger) -> None:
             with ledger.transaction():
-                self._fill(ledger, resolved)
+                self._fill(ledger, resolved, tree)
                 ledger.begin_epoch(str(epoch.digest))
             write_durably(files.epoch, epoch.to_bytes())
 
@@ -236,7 +236,7 @@ class _Carrying:
             predecessors=(*old.epoch.predecessors, ended),
         )
 
-    def _fill(self, ledger: Ledger, resolved: ResolvedPlan) -> None:
+    def _fill(self, ledger: Ledger, resolved: ResolvedPlan, keys: KeyTree) -> None:
         """Fill a ledger at round 0; what is to be forgotten never enters it."""
         old = self.backup.ledger
         named: set[tuple[str, str | None]] = {(own.kind, own.value) for own in self.forgotten}
@@ -253,7 +253,7 @@ class _Carrying:
             rows = [row for row in old.waiting(round_) if not _is_named(row, named)]
             if round_ - self.shift <= self.plan.stream.horizon:
                 ledger.enqueue(_arrivals(rows, max(1, round_ - self.shift), self.shift))
-        compiled = compile_plan(self.plan, resolved)
+        compiled = keyed(compile_plan(self.plan, resolved), keys)
         names = [column.name for column in self.plan.columns]
         for name, totals in recount(compiled, names, 0, ledger.survivors()).items():
             ledger.replace_totals(name, totals)

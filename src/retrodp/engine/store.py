@@ -20,7 +20,7 @@ import msgspec
 
 from retrodp import _check
 from retrodp.engine.close import Closing
-from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.compile import CompiledRelease, compile_plan, keyed
 from retrodp.engine.creation import create_files, finish_creation, require_new
 from retrodp.engine.epochs import Epoch
 from retrodp.engine.files import (
@@ -90,8 +90,8 @@ class Store:
                 timezone=self._plan.stream.timezone,
                 past=self._epoch.past,
             )
-            self._compiled = compile_plan(self._plan, self._resolved)
             self._key = keeper.read()
+            self._compiled = keyed(compile_plan(self._plan, self._resolved), self._key.tree)
             self._ledger = Ledger.open(self._files.ledger)
             opened.callback(self._ledger.close)
             self._releases = Releases(self._files.releases)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from retrodp.privacy.norms import Norms
 from retrodp.stream.batch import Batch
@@ -60,3 +60,26 @@ class Statistic(Protocol):
 
         Sees: exact records. Coordinates that cancel may be left out or be zero.
         """
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A statistic whose coordinates come from a hash or a grid that a secret places.
+
+    The secret hides no data: it keeps whoever writes records from choosing ones that meet in a
+    bucket. It lasts to the horizon, so an addition and its deletion meet the same coordinates.
+    """
+
+    @property
+    def bound(self) -> bool:
+        """Whether `keyed` gave it its secret; `encode` needs that, nothing else does."""
+
+    def keyed(self, key: bytes) -> Self:
+        """The same statistic with its secret.
+
+        Args:
+            key: 32 bytes, `lasting_key(release, purpose=PURPOSE)`.
+        """
+
+
+PURPOSE = "statistic"  # of the lasting key that `keyed` takes
