@@ -55,8 +55,14 @@ def sums(noise: Process, weights: Sequence[float]) -> NDArray[np.float64]:
     return result
 
 
-def reach(noise: Process, weights: Sequence[float], miss: float = MISS) -> float:
-    r = reaches(noise, miss, coordinates=len(weights))[ROUND - 1]
+def spread_of(weights: Sequence[float]) -> float:
+    return sum(weight**2 for weight in weights) / max(weight**2 for weight in weights)
+
+
+def reach(
+    noise: Process, weights: Sequence[float], miss: float = MISS, *, spread: float = 1
+) -> float:
+    r = reaches(noise, miss, coordinates=len(weights), spread=spread)[ROUND - 1]
     edge = float(rounding_reach(noise)) * sum(map(abs, weights))
     return float(r * math.hypot(*weights) + edge)
 
@@ -99,6 +105,48 @@ def test_the_reach_is_close_to_what_it_takes(
     noise = process(law, factor, scale)
     needed = float(np.quantile(sums(noise, HATS), 1 - MISS))
     assert needed < reach(noise, HATS) < wide * needed
+
+
+LAPLACE = [one for one in PROCESSES if one[0] == "laplace"]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize(("law", "factor", "scale"), LAPLACE)
+def test_no_sum_passes_the_reach_of_its_spread_too_often(
+    law: Law, factor: str, scale: Fraction, weights: Sequence[float]
+) -> None:
+    noise = process(law, factor, scale)
+    drawn, end = sums(noise, weights), reach(noise, weights, spread=spread_of(weights))
+    passed = max(np.count_nonzero(drawn >= end), np.count_nonzero(drawn <= -end))
+    assert passed <= float(binom.isf(ALPHA, RUNS, MISS))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 4, 9])
+@pytest.mark.parametrize("miss", [1e-2, 1e-4, 1e-7])
+def test_exact_tails_of_equal_weights_lie_below_the_reach_of_their_spread(
+    copies: int, miss: float
+) -> None:
+    """By convolution: as many equal weights as the spread says are the worst there are."""
+    noise = process("laplace", "fresh", Fraction(30))
+    values = np.arange(-4_000, 4_001)
+    one = np.exp(-np.abs(values) / 30.0)
+    one /= one.sum()
+    law = np.array([1.0])
+    for _ in range(copies):
+        law = np.convolve(law, one)
+    above = law[::-1].cumsum()[::-1]  # P(sum >= value)
+    end = math.ceil(reach(noise, [1.0] * copies, miss, spread=copies))
+    assert above[len(law) // 2 + end] <= miss
+    assert above[len(law) // 2 + math.floor(0.6 * end)] > miss
+
+
+def test_the_more_weights_share_the_noise_the_smaller_is_the_reach() -> None:
+    noise = process("laplace", "delannoy", Fraction(300))
+    r = [reaches(noise, MISS, coordinates=9, spread=spread)[ROUND - 1] for spread in (1, 2, 4, 6)]
+    assert r == sorted(r, reverse=True)
+    assert r[-1] < 0.9 * r[0]
+    needed = float(np.quantile(sums(noise, HATS), 1 - MISS))
+    assert needed < reach(noise, HATS, spread=spread_of(HATS)) < 1.2 * needed
 
 
 def test_twin_half_the_reach_is_passed_too_often() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -247,6 +248,8 @@ def test_public_values_come_from_the_plan_alone() -> None:
     assert CLOSED.public_values == ("a", "é", None)
     assert FLAG.public_values == (False, True, None)
     assert TEXT.public_values is None
+    assert replace(KIND, nullable=False).public_values == ("a", "é", "other")
+    assert replace(FLAG, nullable=False).public_values == (False, True)
 
 
 def test_a_refusal_quotes_no_value() -> None:

@@ -19,6 +19,8 @@ from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.means import COUNT, SUM, CentredMean, coordinate
 
 FINER = 100  # a mean is published in hundredths of the column's step
+CERTAIN = 10
+"""Deviations of a count from which on a standard deviation of the first order is claimed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +133,22 @@ class MeanOfBins:
         return math.floor(self._fine(low)), math.ceil(self._fine(high))
 
     def _stddev(self, round_: int, total: int, count: int) -> str:
-        """First-order standard deviation of the quotient, from noisy numbers only."""
-        if count < 1:
-            return ""
+        """First-order standard deviation of the quotient, from noisy numbers only.
+
+        Of the error after the cut at the column's bounds, were the published mean the exact one.
+        None where the count is not far above its own error: there the quotient follows no law that
+        one number would describe.
+        """
         sum_error = float(self.total.stddev[round_ - 1])
         count_error = float(self.count.stddev[round_ - 1])
-        slope = abs(total / count) * float(self.total.step)
-        return f"{math.hypot(sum_error, slope * count_error) / count:.6g}"
+        if count < max(1, CERTAIN * count_error):
+            return ""
+        step = float(self.total.step)
+        mean = total / count * step
+        stddev = math.hypot(sum_error, mean * count_error) / count
+        least, greatest = (float(end) * step for end in self._range)
+        mean = min(max(mean, least), greatest)
+        return f"{stddev * _cut((least - mean) / stddev, (greatest - mean) / stddev):.6g}"
 
     def cost(self) -> tuple[PrivacyLoss, ...]:
         """Both parts over the whole horizon for one unit."""
@@ -151,3 +162,18 @@ class MeanOfBins:
             **self.total.describe(),
             "of_the_count": self.count.describe(),
         }
+
+
+def _cut(low: float, high: float) -> float:
+    """Root mean square of a standard normal error that is cut at `low` <= 0 <= `high`."""
+    below, above = _normal(low), _normal(-high)
+    inside = 1 - below - above + low * _density(low) - high * _density(high)
+    return math.sqrt(inside + low**2 * below + high**2 * above)
+
+
+def _normal(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def _density(x: float) -> float:
+    return math.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)

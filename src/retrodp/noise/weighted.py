@@ -22,8 +22,11 @@ here at least the sqrt(2) b c of L itself:
 
     P(S >= x) <= 10/9 * E exp(u (L - x')) * min(1, 1 / (u sqrt(2) b c)),  x' = x - 3 c / sqrt(6),
 
-for every u. Weights of one norm have the largest E exp(u L) where they are fewest and largest, that
-is, where w picks a single coordinate.
+for every u. Weights of one norm have the largest E exp(u L) where they are fewest and largest: the
+logarithm of E exp(u L) adds up a convex function of the squared weights. So it is bounded by that of
+as many equal weights as fit beside the largest one. Without more knowledge w picks a single
+coordinate; where |w|_2^2 is known to be at least `spread` times the largest squared weight, there are
+`spread` times as many.
 
 Where noise is so small that the smoothing costs more than it gains, Chernoff's bound alone serves.
 """
@@ -40,11 +43,13 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from retrodp._check import probability, whole
+from retrodp.errors import UsageError
 from retrodp.noise.dense import DenseProcess
 from retrodp.noise.dense_tails import LEAST_VARIANCE, bracket
 from retrodp.noise.factors.dense import rows_of
 from retrodp.noise.process import NoiseProcess, profile_of
 from retrodp.noise.processes import Process
+from retrodp.noise.product import ProductProcess
 
 FloatArray = NDArray[np.float64]
 
@@ -63,16 +68,24 @@ def rounding_reach(process: Process) -> Fraction:
             return Fraction(1, 2)
         case NoiseProcess():
             return Fraction(1, 2) if process.factor.denominator > 1 else Fraction(0)
+        case ProductProcess():
+            raise _no_band()
         case _:
             assert_never(process)
 
 
-def reaches(process: Process, miss: float, *, coordinates: int) -> FloatArray:
+def reaches(process: Process, miss: float, *, coordinates: int, spread: float = 1) -> FloatArray:
     """Least certified r of every round, in steps, shape (horizon,).
 
     For any real weights w of at most `coordinates` coordinates, the weighted sum of their rounded
     noises in round l is at least `r[l - 1] |w|_2 + rounding_reach |w|_1` with probability at most
     `miss`; so is minus the sum.
+
+    Args:
+        process: Noise of every coordinate.
+        miss: One-sided.
+        coordinates: With a weight that is not 0, at most.
+        spread: Least |w|_2^2 over the largest squared weight; matters for Laplace noise alone.
     """
     probability(miss=miss)
     whole(least=1, coordinates=coordinates)
@@ -81,7 +94,7 @@ def reaches(process: Process, miss: float, *, coordinates: int) -> FloatArray:
             return _gaussian(process, miss, coordinates)
         case "laplace":
             assert isinstance(process, NoiseProcess)
-            return _laplace(process, miss)
+            return _laplace(process, miss, spread)
         case _:
             assert_never(process.law)
 
@@ -94,8 +107,14 @@ def norms(process: Process) -> FloatArray:
         case NoiseProcess():
             squares = profile_of(process.factor).squares.astype(np.float64)
             return np.sqrt(squares) / process.factor.denominator
+        case ProductProcess():
+            raise _no_band()
         case _:
             assert_never(process)
+
+
+def _no_band() -> UsageError:
+    return UsageError("Sums over the bins of a revised release have no certified band.")
 
 
 def _gaussian(process: Process, miss: float, coordinates: int) -> FloatArray:
@@ -121,13 +140,13 @@ def _normal_quantile(log_miss: float) -> float:
     return high
 
 
-def _laplace(process: NoiseProcess, miss: float) -> FloatArray:
+def _laplace(process: NoiseProcess, miss: float, spread: float) -> FloatArray:
     profile, scale = profile_of(process.factor), float(process.scale)
     kinds, of_round = np.unique(profile.squares, return_inverse=True)
     fractions = _FRACTION_DEVIATIONS / math.sqrt(6) / (math.sqrt(2) * scale)
     each = []
     for squares in kinds.tolist():
-        copies = max(1.0, squares / profile.largest_weight**2)
+        copies = max(1.0, squares / profile.largest_weight**2) * spread
         smoothed = _log_concave_quantile(copies, math.log(miss * 9 / 10)) + fractions
         each.append(min(smoothed, _chernoff_quantile(copies, math.log(miss))))
     deviations = math.sqrt(2) * scale * norms(process)

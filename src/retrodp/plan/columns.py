@@ -107,7 +107,10 @@ class Column:
 
     @property
     def public_values(self) -> tuple[str | bool | None, ...] | None:
-        """All canonical values of a category or boolean, null last; None for other types."""
+        """All canonical values of a category or boolean; None for other types.
+
+        Null is the last of them where the column takes it, and else none of them.
+        """
         match self.type:
             case "category":
                 listed: tuple[str | bool, ...] = (
@@ -119,7 +122,7 @@ class Column:
                 return None
             case _:
                 assert_never(self.type)
-        return (*listed, None)
+        return (*listed, None) if self.nullable else listed
 
     @property
     def grid(self) -> tuple[Fraction, tuple[int, int]]:
@@ -203,7 +206,7 @@ def _encoded(values: list[Canonical], reasons: list[str | None], clamped: list[b
 
 def _plain_texts(values: Sequence[Any], empty: str | None) -> list[Canonical] | None:
     """The values, if all are ASCII or null: ASCII is NFC as it stands."""
-    if not all(value is None or value.isascii() for value in values):
+    if not "".join(filter(None, values)).isascii():
         return None
     return [value or (None if value is None else empty) for value in values]
 

@@ -172,7 +172,8 @@ def _value(column: Column, cell: object, place: str) -> Cell:
         value *= int(column.step or 1)
         if encoded.clamped or (reason is None and str(value) != str(given).strip()):
             reason = "no value of the column's grid"
-    if column.type == "category" and given not in (column.public_values or ()):
+    listed = column.type != "category" or given in (column.public_values or ())
+    if reason is None and not listed:
         reason = "not one of the planned values"
     if reason is not None:
         raise PlanError(
