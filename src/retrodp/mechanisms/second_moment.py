@@ -1,0 +1,196 @@
+"""Sum of the squared numbers of records by item, from a sketch whose counters are hidden."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrodp.mechanisms.answer import Answer, Bounds
+from retrodp.mechanisms.calibrated import CalibratedNoise
+from retrodp.mechanisms.contract import Adaptive, Retroactive
+from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.noise.key import NoiseKeys
+from retrodp.noise.prf import Coordinates
+from retrodp.noise.processes import AnyFactor
+from retrodp.privacy.loss import PrivacyLoss
+from retrodp.statistics.sketch import Ints, read
+
+VARIANCE_STEPS = 1 << 20
+"""Variances are stored in this part of a squared step."""
+
+_GAUSSIAN, _LAPLACE = 3, 6  # fourth moment over the squared variance; of sums it is less
+_LARGEST = 1 << 63
+
+
+class Spread(NamedTuple):
+    """How far the published number strays, in deviations of a row; see `mechanisms.spread`.
+
+    Attributes:
+        squared: q^2 of a round.
+        squared_all: q^2 of all rounds at once.
+        share: Variance of the published number over that of a row.
+    """
+
+    squared: Fraction
+    squared_all: Fraction
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondMoment:
+    """Publishes the debiased squares of a noisy sketch, made one by the median or mean of its rows.
+
+    Guarantee: all counters are one vector mechanism, charged by what a record moves; exactly
+    retroactive, since noise and hashes are functions of key and name. A row of B buckets estimates
+    F2 without bias and with variance (2 / B) (F2 + B v)^2 at most, v the noise's variance (dense:
+    (2 / B) (F2 + v)^2, with a larger v). The intervals hold for any data. Source: CountSketch
+    (Charikar, Chen, Farach-Colton 2002) for squares; dense: theorem 5.1 of "Skirting Additive Error
+    Barriers for Private Turnstile Streams" (2026).
+
+    Attributes:
+        noise: Of each counter.
+        rows: Of the sketch.
+        buckets: Of a row.
+        dense: Whether every record moves every counter.
+        middle: Whether the rows' median is published, or their mean.
+        variances: Of the noise by round, in `1 / VARIANCE_STEPS` of a squared step.
+        spread: Of the published number.
+    """
+
+    noise: CalibratedNoise
+    rows: int
+    buckets: int
+    dense: bool
+    middle: bool
+    variances: tuple[int, ...]
+    spread: Spread
+
+    @property
+    def name(self) -> str:
+        """Name of the release."""
+        return self.noise.release
+
+    @property
+    def step(self) -> Fraction:
+        """One squared record."""
+        return Fraction(1)
+
+    @property
+    def factor(self) -> AnyFactor:
+        """Nodes of the noise of each counter."""
+        return self.noise.process.factor
+
+    @property
+    def retroactive(self) -> Retroactive:
+        """Exactly retroactive: neither noise nor hashes know data."""
+        return "exact"
+
+    @property
+    def adaptive(self) -> Adaptive:
+        """As far as the proof covers streams that react to earlier answers."""
+        return adaptive_guarantee(self.noise.process)
+
+    def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
+        """The answer of one round; `exact` holds the counters that are not zero.
+
+        Empty buckets are read like full ones.
+        """
+        size = self.rows * self.buckets
+        counters = read(dict(exact), size)
+        counters += self.noise.draw(round_, keys, Coordinates.of_indices(size))
+        estimates = [self._row(row, round_) for row in counters.reshape(self.rows, self.buckets)]
+        whole = median(estimates) if self.middle else sum(estimates) / self.rows
+        value = max(0, math.floor(whole + Fraction(1, 2)))
+        low, high = self._interval(float(whole), round_, self.spread.squared)
+        low_all, high_all = self._interval(float(whole), round_, self.spread.squared_all)
+        bounds = Bounds(f"{self.stddev_at(value, round_):.6g}", low, high, low_all, high_all)
+        return Answer(
+            release=self.name,
+            round=round_,
+            keys=None,
+            values=(value,),
+            step=self.step,
+            stddev="",
+            half=max(high - value, value - low),
+            half_all=max(high_all - value, value - low_all),
+            level=self.noise.level,
+            each=(bounds,),
+        )
+
+    def _row(self, counters: Ints, round_: int) -> Fraction:
+        variance = Fraction(self.variances[round_ - 1], VARIANCE_STEPS)
+        return (_squares(counters) - self.buckets * variance) / self._divisor
+
+    @property
+    def _divisor(self) -> int:
+        """Times that a row counts the moment."""
+        return self.buckets if self.dense else 1
+
+    def stddev_at(self, moment: float, round_: int) -> float:
+        """Predicted standard deviation of the published number where the moment is known."""
+        return math.sqrt(self._row_variance(moment, round_) * float(self.spread.share))
+
+    def _row_variance(self, moment: float, round_: int) -> float:
+        hashes, cross, noise = self._terms(round_)
+        return hashes * moment * moment + cross * moment + noise
+
+    def _terms(self, round_: int) -> tuple[float, float, float]:
+        """The variance of a row as a polynomial of the moment, from the square down."""
+        added = self.variances[round_ - 1] / VARIANCE_STEPS * self.buckets / self._divisor
+        fourth = _GAUSSIAN if self.noise.process.law == "gaussian" else _LAPLACE
+        return 2 / self.buckets, 4 * added / self.buckets, (fourth - 1) * added**2 / self.buckets
+
+    def _interval(self, whole: float, round_: int, squared: Fraction) -> tuple[int, int]:
+        """All moments from which the estimate is at most q deviations away."""
+        hashes, cross, noise = (float(squared) * term for term in self._terms(round_))
+        # (1 - hashes) x^2 - (2 whole + cross) x + whole^2 - noise <= 0
+        first, second = 1 - hashes, whole + cross / 2
+        root = math.sqrt(max(0.0, second**2 - first * (whole**2 - noise)))
+        return max(0, math.floor((second - root) / first)), max(
+            0, math.ceil((second + root) / first)
+        )
+
+    def cost(self) -> tuple[PrivacyLoss, ...]:
+        """All counters over the whole horizon for one unit."""
+        return self.noise.losses()
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts; the errors are those at a moment of 0, and grow with it."""
+        worst = 1 + max(range(len(self.variances)), key=self.variances.__getitem__)
+        return {
+            "mechanism": "second moment of a sketch",
+            **self.noise.describe(),
+            "step": "1",
+            "rows": self.rows,
+            "buckets": self.buckets,
+            "dense": self.dense,
+            "estimate": "median of rows" if self.middle else "mean of rows",
+            "stddev_max": self.stddev_at(0, worst),
+            "error_max": float(self._interval(0, worst, self.spread.squared)[1]),
+            "error_all_max": float(self._interval(0, worst, self.spread.squared_all)[1]),
+            "relative_stddev": math.sqrt(2 / self.buckets * float(self.spread.share)),
+        }
+
+
+def fits(spread: Spread, buckets: int) -> bool:
+    """Whether intervals of a round and of all rounds are finite."""
+    return max(spread.squared, spread.squared_all) * 2 / buckets < Fraction(9, 10)
+
+
+def stored_variances(noise: CalibratedNoise) -> list[int]:
+    """What the resolved plan keeps of the noise's variances."""
+    rounds = range(1, noise.horizon + 1)
+    return [round(noise.process.variance(round_) * VARIANCE_STEPS) for round_ in rounds]
+
+
+def _squares(counters: Ints) -> int:
+    """Sum of squares; exact whatever their size."""
+    if int(np.abs(counters).max()) ** 2 * len(counters) < _LARGEST:
+        return int(counters @ counters)
+    return sum(value * value for value in counters.tolist())

@@ -1,0 +1,93 @@
+"""How far the median or mean of a sketch's rows strays: bounds that hold for any data.
+
+A row's estimate has a known variance, and nothing more is known of its law: two large items may
+share a bucket or not. So a row is taken to stray by Chebyshev's inequality; the median of rows
+strays only where most of them do, and rows are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import integrate, special, stats
+
+DIGITS = 6
+TAIL_DIGITS = 15
+
+
+def squared_reach(rows: int, *, median: bool, miss: float) -> Fraction:
+    """q^2 such that the estimate of all rows strays by more than q deviations of one row seldom.
+
+    Args:
+        rows: Odd for the median.
+        median: Whether the rows' median is taken, or their mean.
+        miss: Most that the probability may be.
+
+    Returns:
+        A decimal of six digits, rounded up.
+    """
+    if not median:
+        found = 1 / (rows * miss)
+    else:
+        # P[more than half of the rows stray] is the regularised incomplete beta function of the
+        # probability that one does.
+        half = (rows + 1) // 2
+        found = 1 / float(special.betaincinv(half, rows - half + 1, miss))
+    return _rounded_up(found)
+
+
+@cache
+def share_of_variance(rows: int, *, median: bool) -> Fraction:
+    """Variance of the rows' median or mean over that of one row, rows being near normal."""
+    if not median:
+        return Fraction(1, rows)
+    half = rows // 2
+
+    def density(x: float) -> float:
+        below = float(stats.norm.cdf(x))
+        return x * x * math.exp(stats.norm.logpdf(x)) * (below * (1 - below)) ** half
+
+    scale = math.exp(math.lgamma(rows + 1) - 2 * math.lgamma(half + 1))
+    return _rounded_up(scale * integrate.quad(density, -12, 12)[0])
+
+
+def tail_of_a_row(rows: int, *, miss: float) -> Fraction:
+    """Probability with which a row may stray to one side if their median strays with `miss`.
+
+    The median is above a point if most of the independent rows are, by the binomial law.
+    """
+    half = (rows + 1) // 2
+    found = float(special.betaincinv(half, half, miss / 2))
+    return Fraction(math.floor(found * 10**TAIL_DIGITS), 10**TAIL_DIGITS)
+
+
+def median_deviation(strays: NDArray[np.int64], rows: int) -> float:
+    """Standard deviation of the median of rows that each stray like one of these, with any sign.
+
+    Args:
+        strays: Absolute strays of equal probability, sorted, shape (n,).
+        rows: Odd.
+    """
+    half, count = (rows + 1) // 2, len(strays)
+    above = np.arange(count - 1, -1, -1) / count  # shares of larger strays
+    within = 1 - 2 * special.betainc(half, half, above / 2)
+    weights = np.diff(within, prepend=0.0)
+    return math.sqrt(float(weights @ strays.astype(np.float64) ** 2))
+
+
+def normal_reach(miss: float) -> Fraction:
+    """Deviations by which a normal variable strays with probability `miss`; rounded up."""
+    return _rounded_up(float(-special.ndtri(miss / 2)))
+
+
+def normal_tail(share: Fraction) -> float:
+    """Deviations beyond which a normal variable is, on one side, with this probability."""
+    return float(-special.ndtri(float(share)))
+
+
+def _rounded_up(value: float) -> Fraction:
+    return Fraction(math.ceil(value * 10**DIGITS), 10**DIGITS)

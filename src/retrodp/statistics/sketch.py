@@ -1,0 +1,229 @@
+"""Sketches: records in the buckets of keyed hashes, with the sign of a keyed hash.
+
+The secret of the hashes hides no data; it keeps whoever writes records from choosing ones that meet
+in a bucket. Several items share a bucket, so a person's records may all meet there, with one sign:
+k records of a person are charged k times, not the root of k (partitions without columns).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrodp.errors import UsageError
+from retrodp.noise.labels import label_words
+from retrodp.noise.prf import BlockPRF, Coordinates
+from retrodp.plan.expression import Expression
+from retrodp.statistics.codes import Codes
+from retrodp.statistics.contract import Component
+from retrodp.statistics.counts import kept_counts
+from retrodp.statistics.items import ALL, Items
+from retrodp.stream.batch import Batch
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+WORD_SIGNS = 128
+_CHUNK = 1 << 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SketchedItems:
+    """Signed records per row and bucket: CountSketch, or a dense projection by random signs.
+
+    Attributes:
+        items: What is hashed.
+        rows: Independent hashes.
+        buckets: Of each row.
+        dense: Whether a record moves every bucket of every row, each with a sign of its own; else
+            one bucket a row.
+        key: Secret of the hashes, 32 bytes; None until `keyed`.
+    """
+
+    items: Items
+    rows: int
+    buckets: int
+    dense: bool = False
+    key: bytes | None = field(default=None, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that `encode` reads."""
+        return self.items.columns
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """A record moves one bucket of each row by one; a dense one all of them."""
+        moved = self.rows * (self.buckets if self.dense else 1)
+        return (Component("", 1, Fraction(1), Fraction(1), (ALL,) * moved),)
+
+    @property
+    def coordinates(self) -> int:
+        """Counters, all of them hidden and read every round."""
+        return self.rows * self.buckets
+
+    @property
+    def bound(self) -> bool:
+        """Whether it has its secret."""
+        return self.key is not None
+
+    def keyed(self, key: bytes) -> Self:
+        """The same with its secret."""
+        return replace(self, key=key)
+
+    def encode(self, batch: Batch) -> dict[bytes, int]:
+        """Signed records per bucket, by `place`."""
+        counted = self.items.counted(batch)
+        amounts = np.fromiter(counted.values(), np.int64, len(counted))
+        return stored(self.sums([*counted], amounts))
+
+    def sums(self, items: Sequence[bytes], amounts: Ints) -> Ints:
+        """Signed amounts by row and bucket, shape (rows buckets,); items may repeat."""
+        secret = require_secret(self.key)
+        sums = np.zeros(self.rows * self.buckets, dtype=np.int64)
+        if self.dense:
+            for first, signs in _sign_blocks(items, secret, len(sums)):
+                for start in range(0, len(items), _CHUNK):
+                    part = slice(start, start + _CHUNK)
+                    sums[first : first + signs.shape[1]] += amounts[part] @ signs[part]
+            return sums
+        for first in range(0, self.rows, 2):
+            words = label_words(items, sub_key(secret, first))
+            for row in range(first, min(first + 2, self.rows)):
+                bucket, sign = places(words[:, row - first], self.buckets)
+                np.add.at(sums, bucket + row * self.buckets, amounts * sign)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SketchedPrefixes:
+    """Signed records per level, row and bucket, of the codes of a column cut to each level's bits.
+
+    Attributes:
+        codes: Numbers of the column's values, and how they are cut.
+        rows: Independent hashes of each level.
+        buckets: Of each row.
+        where: Condition on the records; None: all.
+        key: Secret of the hashes, 32 bytes; None until `keyed`.
+    """
+
+    codes: Codes
+    rows: int
+    buckets: int
+    where: Expression | None = None
+    key: bytes | None = field(default=None, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that `encode` reads."""
+        own = () if self.where is None else self.where.columns
+        return tuple(dict.fromkeys((self.codes.column.name, *own)))
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """A record moves one bucket of each row of each level by one."""
+        moved = self.rows * len(self.codes.shifts)
+        return (Component("", 1, Fraction(1), Fraction(1), (ALL,) * moved),)
+
+    @property
+    def coordinates(self) -> int:
+        """Counters, all of them hidden and read every round."""
+        return len(self.codes.shifts) * self.rows * self.buckets
+
+    @property
+    def bound(self) -> bool:
+        """Whether it has its secret."""
+        return self.key is not None
+
+    def keyed(self, key: bytes) -> Self:
+        """The same with its secret."""
+        return replace(self, key=key)
+
+    def encode(self, batch: Batch) -> dict[bytes, int]:
+        """Signed records per bucket, by `place`; null is no value and counts nowhere."""
+        counted = Counter[object]()
+        values = batch.columns[self.codes.column.name]
+        if self.where is None and bool((batch.counts == 1).all()):
+            counted.update(values)  # the same sums by a loop in C
+        else:
+            kept = kept_counts(self.where, batch)
+            for value, count in zip(values, kept, strict=True):
+                counted[value] += count
+        counted.pop(None, None)
+        amounts = np.fromiter(counted.values(), np.int64, len(counted))
+        return stored(self.sums(self.codes.of([*counted]), amounts))
+
+    def sums(self, codes: Words, amounts: Ints) -> Ints:
+        """Signed amounts by level, row and bucket, shape (levels rows buckets,)."""
+        levels = len(self.codes.shifts)
+        sums = np.zeros(levels * self.rows * self.buckets, dtype=np.int64)
+        for level, shift in enumerate(self.codes.shifts):
+            for row, bucket, sign in self.found(level, codes >> np.uint64(shift)):
+                first = (level * self.rows + row) * self.buckets
+                np.add.at(sums, bucket + first, amounts * sign)
+        return sums
+
+    def found(self, level: int, prefixes: Words) -> Iterator[tuple[int, Ints, Ints]]:
+        """Row, bucket and sign of each prefix of a level, row by row."""
+        secret, at = require_secret(self.key), Coordinates.of_indices(prefixes)
+        for first in range(0, self.rows, 2):
+            words = BlockPRF(sub_key(secret, first, level)).blocks(at)
+            for row in range(first, min(first + 2, self.rows)):
+                yield row, *places(words[:, row - first], self.buckets)
+
+
+def places(words: Words, buckets: int) -> tuple[Ints, Ints]:
+    """Bucket and sign of each word: its upper half as a fraction of the buckets, its last bit."""
+    bucket = ((words >> np.uint64(32)) * np.uint64(buckets)) >> np.uint64(32)
+    sign = 1 - 2 * (words & np.uint64(1)).astype(np.int64)
+    return bucket.astype(np.int64), sign
+
+
+def _sign_blocks(items: Sequence[bytes], secret: bytes, signs: int) -> Iterator[tuple[int, Ints]]:
+    """Signs of each item, `WORD_SIGNS` counters at a time: where they begin, shape (n, at most)."""
+    for first in range(0, signs, WORD_SIGNS):
+        words = label_words(items, sub_key(secret, first))
+        bits = np.unpackbits(words.view(np.uint8).reshape(len(items), 16), axis=1)
+        yield first, 1 - 2 * bits[:, : signs - first].astype(np.int64)
+
+
+def stored(sums: Ints) -> dict[bytes, int]:
+    """Totals by `place`, without those that are zero."""
+    (found,) = np.nonzero(sums)
+    names = found.astype(">u4").tobytes()
+    return {
+        names[4 * number : 4 * number + 4]: total
+        for number, total in enumerate(sums[found].tolist())
+    }
+
+
+def read(totals: dict[bytes, int], size: int) -> Ints:
+    """The totals of `stored` as a vector of `size`."""
+    sums = np.zeros(size, dtype=np.int64)
+    if totals:
+        places_ = np.frombuffer(b"".join(totals), ">u4").astype(np.int64)
+        sums[places_] = np.fromiter(totals.values(), np.int64, len(totals))
+    return sums
+
+
+def require_secret(key: bytes | None) -> bytes:
+    """The secret, or `UsageError` where there is none yet."""
+    if key is None:
+        raise UsageError(
+            "A statistic that hashes has no secret yet.",
+            do="Bind it: statistic.keyed(key), or engine.compile.keyed(releases, keys).",
+        )
+    return key
+
+
+def sub_key(key: bytes, *numbers: int) -> bytes:
+    """A key of its own for each list of whole numbers of one length."""
+    text = b"".join(number.to_bytes(4, "big") for number in numbers)
+    return hashlib.blake2b(text, key=key, digest_size=32).digest()
