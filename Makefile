@@ -42,7 +42,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.run-ready: $(VENV)/bin/python pyproject.toml
 	@echo "Installing retrodp and what it needs into $(VENV) ..."
-	$(PIP) install -e .
+	$(PIP) install -e '.[cluster]'
 	@touch $@
 
 $(VENV)/.test-ready: $(VENV)/bin/python pyproject.toml

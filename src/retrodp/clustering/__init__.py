@@ -1,0 +1,1 @@
+"""Clusters and dense balls from noisy cells of grids at secret places; no data is remembered."""
