@@ -164,10 +164,14 @@ class SketchedPrefixes:
         """Signed amounts by level, row and bucket, shape (levels rows buckets,)."""
         levels = len(self.codes.shifts)
         sums = np.zeros(levels * self.rows * self.buckets, dtype=np.int64)
-        for level, shift in enumerate(self.codes.shifts):
-            for row, bucket, sign in self.found(level, codes >> np.uint64(shift)):
+        order = np.argsort(codes)
+        codes, amounts = codes[order], amounts[order]
+        for level in reversed(range(levels)):  # the longest first: the shorter are ever fewer
+            codes, amounts = _added_up(codes >> np.uint64(self.codes.shifts[level]), amounts)
+            for row, bucket, sign in self.found(level, codes):
                 first = (level * self.rows + row) * self.buckets
                 np.add.at(sums, bucket + first, amounts * sign)
+            codes = codes << np.uint64(self.codes.shifts[level])
         return sums
 
     def found(self, level: int, prefixes: Words) -> Iterator[tuple[int, Ints, Ints]]:
@@ -177,6 +181,14 @@ class SketchedPrefixes:
             words = BlockPRF(sub_key(secret, first, level)).blocks(at)
             for row in range(first, min(first + 2, self.rows)):
                 yield row, *places(words[:, row - first], self.buckets)
+
+
+def _added_up(codes: Words, amounts: Ints) -> tuple[Words, Ints]:
+    """Different ones of sorted numbers, and the sum of the amounts of each."""
+    if not len(codes):
+        return codes, amounts
+    (begins,) = np.nonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    return codes[begins], np.add.reduceat(amounts, begins)
 
 
 def places(words: Words, buckets: int) -> tuple[Ints, Ints]:
