@@ -3,7 +3,7 @@
 python -m benchmarks                 everything but the ten-million-record store
 python -m benchmarks samplers error  tables whose name begins so
 python -m benchmarks --large         the ten-million-record store as well
-python -m benchmarks --docs          docs/benchmarks.md and its picture from the last results
+python -m benchmarks --docs          docs/benchmarks.md and its picture of errors from the last results
 """
 
 from __future__ import annotations
@@ -14,7 +14,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import errors, machine, product, speed
+from benchmarks import (
+    clustering,
+    distinct,
+    errors,
+    kinds,
+    machine,
+    product,
+    quantiles,
+    revised,
+    sampling,
+    sketches,
+    speed,
+    vectors,
+)
 from benchmarks.page import page
 from benchmarks.tables import Table
 
@@ -37,7 +50,18 @@ def jobs(*, large: bool) -> dict[str, Make]:
         "memory": speed.memory,
         "error": errors.counters,
         "thresholds": errors.thresholds,
-        "product": lambda: product.product((*SIZES, LARGE) if large else SIZES),
+        "quantiles": quantiles.quantiles,
+        "revised_error": revised.errors,
+        "revised_cost": revised.costs,
+        "vectors": vectors.vectors,
+        "kinds": kinds.tables,
+        "distinct": distinct.tables,
+        "cluster": clustering.clusters,
+        "sampling": sampling.tables,
+        "sketch": sketches.tables,
+        "retail": product.retail_table,
+        "ingest": product.ingest_table,
+        "scale": lambda: product.scale_table((*SIZES, LARGE) if large else SIZES),
     }
 
 
@@ -76,11 +100,17 @@ def main() -> None:
         for table in [made] if isinstance(made, Table) else made:
             write(table, machine.described())
             print(f"\n{table.markdown()}", flush=True)
-    if (chosen and "error" in chosen) or asked.docs:
-        if errors.plot(PICTURE):
-            print(f"wrote {PICTURE.relative_to(ROOT)}")
-        else:
-            print("matplotlib is not installed: no picture")
+    pictures = {
+        "error": (errors.plot, PICTURE),
+        "quantiles": (quantiles.plot, quantiles.PICTURE),
+        "cluster": (clustering.plot, clustering.PICTURE),
+        "sampling": (sampling.plot, sampling.PICTURE),
+        "distinct": (distinct.pictures, distinct.IMAGES),
+    }
+    for name, (plot, target) in pictures.items():
+        if name in chosen or (asked.docs and name == "error"):
+            done = plot(target)
+            print(f"wrote {target.relative_to(ROOT)}" if done else "no matplotlib: no picture")
     if asked.docs:
         target = ROOT / "docs" / "benchmarks.md"
         target.write_text(page(RESULTS), encoding="utf-8")

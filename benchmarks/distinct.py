@@ -1,7 +1,6 @@
 """Numbers of different values: which method errs how much, on made-up and on real data.
 
-    python -m benchmarks.distinct            tables and pictures
-    python -m benchmarks.distinct --speed    the encodings alone
+    python -m benchmarks distinct
 
 Every interval is published by the method's own mechanism, from totals of made-up items under
 several keys, at rho = 1/2. Real data: a shop's order lines and the register of .gov domains, replayed
@@ -10,9 +9,7 @@ without a store, exact numbers beside the published ones.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +22,6 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks import machine
 from benchmarks.peers import load
 from benchmarks.tables import Table, millions
 from benchmarks.timing import rate
@@ -425,26 +421,17 @@ def speed() -> Table:
     return table
 
 
-def main() -> None:
-    """Run and write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.distinct")
-    parser.add_argument("--speed", action="store_true", help="the encodings alone")
-    asked = parser.parse_args()
-    tables = [speed()] if asked.speed else [speed(), real(), constants(), *widths()]
-    for table in tables:
-        print(table.markdown())
-        found = machine.described()
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        text = f"{table.markdown()}\n{machine.markdown(found)}"
-        (RESULTS / f"{table.name}.md").write_text(text, encoding="utf-8")
-        document = {"machine": found, **table.document()}
-        (RESULTS / f"{table.name}.json").write_text(
-            json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    if not asked.speed:
-        for horizon in HORIZONS:
-            picture(horizon, IMAGES / f"distinct-{horizon}.png")
+def tables() -> Iterator[Table]:
+    """All of them."""
+    yield speed()
+    yield real()
+    yield constants()
+    yield from widths()
 
 
-if __name__ == "__main__":
-    main()
+def pictures(folder: Path) -> bool:
+    """Error against the true count, one picture a horizon; whether they could be drawn."""
+    done = True
+    for horizon in HORIZONS:
+        done &= picture(horizon, folder / f"distinct-{horizon}.png")
+    return done

@@ -1,6 +1,6 @@
 """Errors and intervals of counts, sums, means, bins, cumulative counts, ranges and windows.
 
-    python -m benchmarks.kinds
+    python -m benchmarks kinds
 
 The retail demo, 374 rounds, epsilon 1, delta 1e-9, all releases in one plan. Exact totals of some
 rounds come from a store that lives through the demo's updates; every mechanism then publishes them
@@ -19,12 +19,12 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from benchmarks import machine
 from benchmarks.tables import Table
 from retrodp.demo import data_path, plan_path
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
+from retrodp.mechanisms.contract import Stateful
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.mean import MeanOfBins
 from retrodp.noise.key import KeyTree
@@ -145,6 +145,7 @@ def kinds() -> Table:
         headings=["release", "numbers", "predicted", "measured", "95 %", "held", "all"],
     )
     for release in compiled():
+        assert not isinstance(release.mechanism, Stateful)
         found: defaultdict[str, list[float]] = defaultdict(list)
         numbers = 0
         for number in range(MORE_KEYS if _is_scalar(release) else KEYS):
@@ -224,14 +225,7 @@ def _rms(errors: list[float]) -> float:
     return math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else math.nan
 
 
-def main() -> None:
-    """Run and write the results."""
-    for table in (windows(), kinds()):
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        text = f"{table.markdown()}\n{machine.markdown(machine.described())}"
-        (RESULTS / f"{table.name}.md").write_text(text, encoding="utf-8")
-        print(f"\n{table.markdown()}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def tables() -> Iterator[Table]:
+    """Both."""
+    yield windows()
+    yield kinds()

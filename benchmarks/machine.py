@@ -9,7 +9,10 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("retrodp", "numpy", "cryptography", "numba", "opendp", "jax-privacy", "jax", "dpcrpy")
+PACKAGES = (
+    *("retrodp", "numpy", "cryptography", "numba"),
+    *("opendp", "jax-privacy", "jax", "dpcrpy", "diffprivlib"),
+)
 
 
 def version_of(package: str) -> str | None:

@@ -1,7 +1,5 @@
 """Rank errors of quantiles that are published every round, at equal privacy.
 
-    python -m benchmarks.quantiles
-
 The amounts of the retail demo, 374 rounds, epsilon 1. Exact counts of every round come from a store
 that lives through the demo's updates; every mechanism then sees the same counts under several keys.
 Peers publish one-shot quantiles again in every round, so that one round and one quantile may spend
@@ -21,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import machine
 from benchmarks.peers import load
 from benchmarks.tables import MISSING, Table
 from benchmarks.timing import rate
@@ -29,7 +26,7 @@ from retrodp.demo import data_path
 from retrodp.engine.compile import compile_plan
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
-from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.contract import Mechanism, Stateful
 from retrodp.noise.key import KeyTree
 from retrodp.plan.columns import Column
 from retrodp.plan.plan import Plan
@@ -40,7 +37,6 @@ from retrodp.stream.batch import Batch
 from retrodp.stream.sources import read_file
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
 PICTURE = ROOT / "docs" / "img" / "quantiles.png"
 
 Integers = NDArray[np.int64]
@@ -123,6 +119,7 @@ def planned(model: str) -> tuple[Mechanism, ResolvedPlan]:
     plan = Plan.loads(PLAN.format(model=model))
     resolved = resolve(plan)
     (release,) = compile_plan(plan, resolved)
+    assert not isinstance(release.mechanism, Stateful)
     return release.mechanism, resolved
 
 
@@ -344,18 +341,3 @@ def plot(target: Path) -> bool:
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=110)
     return True
-
-
-def main() -> None:
-    """Run, write the results and the picture."""
-    for table in quantiles():
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        text = f"{table.markdown()}\n{machine.markdown(machine.described())}"
-        (RESULTS / f"{table.name}.md").write_text(text, encoding="utf-8")
-        print(f"\n{table.markdown()}", flush=True)
-    if not plot(PICTURE):
-        print("matplotlib is not installed: no picture")
-
-
-if __name__ == "__main__":
-    main()

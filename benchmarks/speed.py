@@ -15,7 +15,9 @@ from benchmarks.timing import Rate, cold_rate, rate
 from retrodp.errors import UsageError
 from retrodp.mechanisms.histogram import SparseHistogram
 from retrodp.noise import compiled
+from retrodp.noise.dense import DenseProcess
 from retrodp.noise.factors import BinaryFactor, Factor, best_delannoy, best_haar
+from retrodp.noise.factors.dense import best_dense
 from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import KeyTree
 from retrodp.noise.laplace import DiscreteLaplace
@@ -28,6 +30,7 @@ MILLION = 10**6
 SCALES = (1, 11, 100, 10_000, 1_000_000)
 OPENDP_DRAWS = 2_000
 HORIZON, BINS = 1024, 10_000
+DENSE_HORIZON = 365
 PEER_HORIZON_BINS = 20  # OpenDP's tree has one bin a call
 
 
@@ -146,17 +149,20 @@ def releases() -> Table:
     table = Table(
         "releases",
         "Releases: million values (bin x round) a second",
-        f"Noise of {BINS:,} bins over {HORIZON:,} rounds: all rounds in one call, one round at a "
-        "time with the running sums kept, one round at a time from the key alone (what a daily "
+        f"Noise of {BINS:,} bins over {HORIZON:,} rounds: all rounds in one call, into memory that "
+        "is used again, one round at a time with the running sums kept, one round at a time from the key alone (what a daily "
         "close does). Processor time; keys are derived within the time.",
         ("who", "how", "million/s", "best"),
     )
     keys = KeyTree.from_root(KEY, b"benchmark", HORIZON)
     where, rounds = Coordinates.of_indices(BINS), range(1, HORIZON + 1)
+    matrix = np.empty((HORIZON, BINS), dtype=np.int64)
     for name, process in processes():
 
         def batched(process: NoiseProcess = process) -> object:
-            return process.draw_rounds(release="r", rounds=rounds, keys=keys, where=where)
+            return process.draw_rounds(
+                release="r", rounds=rounds, keys=keys, where=where, out=matrix
+            )
 
         def running(process: NoiseProcess = process) -> object:
             each = process.each_round(release="r", rounds=rounds, keys=keys, where=where)
@@ -181,6 +187,10 @@ def releases() -> Table:
             for how, call, count in ways:
                 found = rate(call, count) if there else None
                 table.add(f"{name}, compiled", how, *millions(found))
+    dense = dense_process()
+    for how, call, count in dense_ways(dense):
+        name = f"dense, gaussian, {dense.factor.horizon} rounds"
+        table.add(name, how, *millions(cold_rate(call, count, least=2)))
     stream = optional(lambda: peers.jax_stream(HORIZON, BINS), HORIZON * BINS)
     table.add("jax-privacy BLT, float, insecure", "all rounds in one scan", *millions(stream))
     tree = optional(lambda: peers.opendp_tree(HORIZON, 22.0), HORIZON)
@@ -190,6 +200,31 @@ def releases() -> Table:
     floor = rate(peers.numpy_tree(HORIZON, BINS, 5.0), HORIZON * BINS)
     table.add("NumPy normal on a binary tree, insecure", "round by round", *millions(floor))
     return table
+
+
+def dense_process() -> DenseProcess:
+    """The factor of least error over a year, at rho = 1/2."""
+    factor = best_dense(DENSE_HORIZON)
+    return DenseProcess(factor=factor, scale=Fraction(factor.window_l2sq))
+
+
+def dense_ways(process: DenseProcess) -> list[tuple[str, Callable[[], object], int]]:
+    """Calls that draw the same values in two ways."""
+    keys = KeyTree.from_root(KEY, b"benchmark", DENSE_HORIZON)
+    where, rounds = Coordinates.of_indices(BINS), range(1, DENSE_HORIZON + 1)
+
+    def batched() -> object:
+        return process.draw_rounds(release="r", rounds=rounds, keys=keys, where=where)
+
+    def running() -> object:
+        each = process.each_round(release="r", rounds=rounds, keys=keys, where=where)
+        return sum(int(noise[0]) for noise in each)
+
+    values = DENSE_HORIZON * BINS
+    return [
+        ("all rounds in one call", batched, values),
+        ("round by round, draws kept", running, values),
+    ]
 
 
 def sparse() -> Table:

@@ -1,7 +1,5 @@
 """Errors of cube, query and gram on a year of a shop's order lines, beside what was predicted.
 
-    python -m benchmarks.vectors
-
 The retail demo with three columns more, made from its own: a band of the line's amount, whether the
 customer is known, the hour of the order. 374 rounds, epsilon 1, delta 1e-9, everything in one store.
 Exact totals of some rounds come from a store that lives through the demo's updates; every mechanism
@@ -32,6 +30,7 @@ from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
 from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.contract import Stateful
 from retrodp.mechanisms.cube import MarginalTables
 from retrodp.noise.key import KeyTree
 from retrodp.noise.prf import Coordinates
@@ -130,11 +129,12 @@ def exact() -> dict[int, dict[str, dict[bytes, int]]]:
 
 def answers(name: str) -> Iterator[tuple[int, KeyTree, Answer]]:
     """(round, keys, answer) of a release."""
-    (release,) = (one for one in compiled() if one.name == name)
+    (mechanism,) = (one.mechanism for one in compiled() if one.name == name)
+    assert not isinstance(mechanism, Stateful)
     for number in range(KEYS):
         keys = KeyTree.from_root(bytes(32), b"benchmark %d" % number, HORIZON)
         for round_, totals in exact().items():
-            yield round_, keys, release.mechanism.release(round_, totals[name], keys)
+            yield round_, keys, mechanism.release(round_, totals[name], keys)
 
 
 def rms(errors: list[float]) -> float:
@@ -326,6 +326,8 @@ def true_slopes(truth: dict[str, Fraction]) -> list[float]:
     return [intercept, slopes["hour"]]
 
 
-if __name__ == "__main__":
-    for made_ in (tables(), queries(), *moments()):
-        print(made_.markdown())
+def vectors() -> Iterator[Table]:
+    """All of them."""
+    yield tables()
+    yield queries()
+    yield from moments()

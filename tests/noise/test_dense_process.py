@@ -178,7 +178,7 @@ def test_doubting_every_float_changes_nothing(
         asked.append(len(draws))
         return exactly(factor, draws)
 
-    monkeypatch.setattr(dense, "_rounding", lambda _: 1e3)
+    monkeypatch.setattr(dense, "rounding_of", lambda _: 1e3)
     monkeypatch.setattr(dense, "_exactly", counted)
     assert [noise(process, t, where) for t in (1, 5, HORIZON)] == before
     assert len(asked) == 150
@@ -187,7 +187,7 @@ def test_doubting_every_float_changes_nothing(
 def test_hardly_any_float_is_doubted() -> None:
     process = PROCESSES[0]
     rows, largest = rows_of(process.factor), 6 * math.sqrt(process.scale)
-    doubt = dense._rounding(HORIZON) * float(np.abs(rows.weights).sum(axis=1).max()) * largest
+    doubt = dense.rounding_of(HORIZON) * float(np.abs(rows.weights).sum(axis=1).max()) * largest
     assert doubt + float(rows.drift.max()) * largest < 1e-12
 
 
@@ -212,6 +212,18 @@ def test_several_rounds_are_drawn_as_one_by_one(process: DenseProcess) -> None:
     assert drawn.tolist() == [noise(process, t, where) for t in rounds]
     nothing = process.draw_rounds(release="visits", rounds=[], keys=KEYS, where=where)
     assert nothing.shape == (0, 30)
+
+
+@every_process
+@pytest.mark.parametrize("order", [[1, 2, 3, 7], [7, 2, 1], [3, 3, 5]])
+def test_one_round_after_another_is_drawn_as_each_alone(
+    process: DenseProcess, order: list[int]
+) -> None:
+    rounds = [min(round_, process.factor.horizon) for round_ in order]
+    where = Coordinates.of_indices(5)
+    each = process.each_round(release="visits", rounds=rounds, keys=KEYS, where=where)
+    alone = [process.draw(release="visits", round=r, keys=KEYS, where=where) for r in rounds]
+    assert [noise.tolist() for noise in each] == [noise.tolist() for noise in alone]
 
 
 def test_no_coordinates_have_no_noise() -> None:

@@ -69,6 +69,42 @@ def test_noise_is_the_rounded_sum_of_the_nodes_draws(process: NoiseProcess) -> N
 
 
 @pytest.mark.parametrize("process", PROCESSES)
+def test_wide_integers_give_the_same_noise_as_narrow_ones(
+    process: NoiseProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, rounds = Coordinates.of_indices(3000), [5, 6, 12, 1]
+
+    def all_ways() -> list[list[int]]:
+        each = process.each_round(release="visits", rounds=rounds, keys=KEYS, where=where)
+        drawn = process.draw_rounds(release="visits", rounds=rounds, keys=KEYS, where=where)
+        alone = [noise(process, round_, where) for round_ in rounds]
+        return [*alone, *(one.tolist() for one in each), *drawn.tolist()]
+
+    assert process._width is np.int32
+    narrow = all_ways()
+    monkeypatch.setattr("retrodp.noise.process.NARROW", 0)
+    assert process._width is np.int64
+    assert all_ways() == narrow
+
+
+def test_integers_are_as_wide_as_the_sums() -> None:
+    factor = best_haar(1 << 20)  # weights of half a million on twenty nodes
+    assert NoiseProcess(factor=factor, law="gaussian", scale=Fraction(30))._width is np.int64
+    large = NoiseProcess(factor=best_haar(12), law="gaussian", scale=Fraction(10**6))
+    assert large._width is np.int64
+
+
+def test_a_single_round_is_rounded_like_any_other() -> None:
+    process = NoiseProcess(factor=best_haar(1), law="gaussian", scale=Fraction(9))
+    keys = KeyTree.from_root(b"a fixed key that tests use only!", b"store", 1)
+    where = Coordinates.of_indices(200)
+    alone = process.draw(release="visits", round=1, keys=keys, where=where)
+    (first,) = process.each_round(release="visits", rounds=[1], keys=keys, where=where)
+    assert len(set(alone.tolist())) > 3
+    assert first.tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize("process", PROCESSES)
 def test_a_coordinate_has_the_same_noise_in_any_batch(process: NoiseProcess) -> None:
     labels = Coordinates.of_labels([b"a", b"b", b"c", b"d"], b"k" * 32)
     together = noise(process, 5, labels)

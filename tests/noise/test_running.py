@@ -21,7 +21,7 @@ from retrodp.noise.running import RunningSums
 from tests.noise.test_factors import crowded_haar, scattered_haar, tall_delannoy
 
 Maker = Callable[[int], Factor]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int64 | np.int32]
 
 
 def binary(horizon: int) -> Factor:

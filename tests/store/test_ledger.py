@@ -203,10 +203,10 @@ def test_records_are_found_by_stamp_person_and_id(tmp_path: Path) -> None:
         return [(record.space, record.id) for record in records]
 
     assert ids(ledger.records_of_id("1")) == [("", "1"), ("ann", "1"), ("bob", "1")]
-    assert ids(ledger.records_of_person("ann")) == [("ann", "1")]
+    assert ids(ledger.records_of_persons(["ann"])) == [("ann", "1")]
     assert ids(ledger.records_with_stamp(2)) == [("", "2")]
-    assert ledger.records_of_id("3") == ledger.records_of_person("3") == []
-    assert ledger.records_of_person("") == []
+    assert ledger.records_of_id("3") == ledger.records_of_persons(["3"]) == []
+    assert ledger.records_of_persons([""]) == []
 
 
 def test_running_lives_are_those_that_the_round_names(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from retrodp import _check
 from retrodp.clustering.scales import Full, Ints, Placed, Scales, full_cells, least_counts
-from retrodp.clustering.solver import Floats
+from retrodp.clustering.solver import Floats, lengths
 from retrodp.clustering.spending import Part, processes
 from retrodp.errors import DataError, PlanError
 from retrodp.noise.key import KeyTree, NoiseKeys
@@ -45,6 +45,9 @@ PART_OF_MEANS = Fraction(7, 10)
 PART_OF_COUNTS = Fraction(1, 4)  # of a mean, the rest is for its sum
 NARROWEST = 2  # width of the narrowest cell of a projected grid, in least radii
 SURE = 3  # deviations
+
+FARTHEST = 1e100
+"""Of a coordinate, in diameters; what is farther lies there."""
 
 RINGS = math.sqrt(2)  # ratio of the radii that `one_cluster` tries
 PART_OF_RINGS = Fraction(1, 4)
@@ -87,6 +90,11 @@ class DenseBalls:
     def centres(self) -> Floats:
         """Shape (m, d)."""
         return np.array([ball.centre for ball in self.balls])
+
+
+def proved_factor(dimensions: int) -> float:
+    """Of coverage, with widths sqrt(2) apart."""
+    return 1 + math.sqrt(2 * dimensions)
 
 
 class Cluster(NamedTuple):
@@ -135,10 +143,17 @@ class Domain:
             )
         if not np.isfinite(array).all():
             raise DataError("Points are not all finite.", do="Leave such rows out beforehand.")
-        moved = (array - np.array(self.centre)) / self.diameter
-        norms = np.sqrt((moved * moved).sum(axis=1))
+        with np.errstate(over="ignore"):
+            moved = (array - np.array(self.centre)) / self.diameter
+        moved = np.clip(moved, -FARTHEST, FARTHEST)  # an infinite offset would have no direction
+        norms = lengths(moved)
         inside: Floats = moved * np.minimum(1.0, 0.5 / np.maximum(norms, 0.5))[:, None]
         return inside
+
+    def placed(self, inside: Floats) -> Floats:
+        """Points of the unit ball in the domain's own units, shape (n, d)."""
+        found: Floats = inside * self.diameter + np.array(self.centre)
+        return found
 
     def outward(self, centre: Floats) -> Floats:
         """A place of the unit ball, in the domain's own units."""
@@ -189,7 +204,7 @@ def dense_balls(
     if not shape.scales.projected and not shape.steps:
         enough = max(*noises.least, tau / 2**shape.scales.axes)
         proved = math.ceil(2**shape.scales.axes * (enough + SURE * deviation))
-        factor = 1 + math.sqrt(2 * shape.scales.axes)
+        factor = proved_factor(shape.scales.axes)
     return DenseBalls(
         balls=(*found, origin),
         least_counts=noises.least,
@@ -218,7 +233,8 @@ class _Shape:
             raise PlanError(f"Points have the shape {array.shape}.", expected="(n, d)")
         domain = Domain.unit(array.shape[1]) if domain is None else domain
         dimensions, least = len(domain.centre), r_min / domain.diameter
-        widest = max(least, 1 / (2 * FACTOR))
+        # The centre of the domain serves wider balls within the factor that is proved.
+        widest = max(least, 1 / (2 * min(FACTOR, proved_factor(dimensions))))
         if dimensions < MEANS_FROM:
             # A ball of radius r fits the width w if 2 r <= w < 2 sqrt(2) r.
             scales = Scales.between(
@@ -337,7 +353,7 @@ def clipped_steps(offsets: Floats, radius: float) -> Ints:
 
     Rounded toward the centre; what the rounding of floating point leaves too long is shortened.
     """
-    norms = np.sqrt((offsets * offsets).sum(axis=1))
+    norms = lengths(offsets)
     shrunk = offsets * (RADIUS / np.maximum(norms, radius))[:, None]
     steps: Ints = np.trunc(shrunk).astype(np.int64)
     while (long := (steps * steps).sum(axis=1) > RADIUS * RADIUS).any():
@@ -358,8 +374,10 @@ def one_cluster(
 
     The centre is that of the narrowest full cell with a quarter of the target, the fullest of its
     scale; the radius the least of a geometric ladder within which a noisy count reaches the target
-    less three deviations. The ball has at least tau - t points, t six deviations, with probability
-    0.998 (0.99 under pure epsilon); how small it is was measured, not proved. Where no cell is full it is the whole domain.
+    less three deviations. The ball has at least tau - t points, t six deviations of that count, but
+    with a probability of 0.0014 (0.008 under pure epsilon) for each radius of the ladder, any of
+    which may be chosen too early; how small it is was measured, not proved. Where no cell is full
+    the centre is that of the domain.
 
     Args, raises: As `dense_balls`.
     """
@@ -383,7 +401,7 @@ def _one(
         centre = np.array(domain.centre)
     radii = _ladder(r_min, domain.diameter)
     (process,) = processes(rings, (Part(share=Fraction(1), norms=Norms(1, 1), moved=1),))
-    distances = np.sqrt(((inside * domain.diameter + domain.centre - centre) ** 2).sum(axis=1))
+    distances = lengths(domain.placed(inside) - centre)
     ring = np.searchsorted(radii, distances)
     noise = process.draw(
         release=f"{release}/rings", round=1, keys=keys, where=Coordinates.of_indices(len(radii))
@@ -449,10 +467,10 @@ def iterative(  # noqa: PLR0913  the parameters of the theorem
     calls = -(-2 * most_points // tau)
     keys = KeyTree.generate(1)[0] if keys is None else keys
     each, _ = _divided(budget, 1 - Fraction(1, calls)) if calls > 1 else (budget, None)
-    rest, found = np.asarray(points, dtype=np.float64), []
+    # Points outside the domain are taken out where they were moved to, or they would come back.
+    rest, found = shape.domain.placed(shape.domain.inward(points)), []
     for call in range(calls):
         cluster = _one(rest, shape, r_min, each, f"iterative {call}", keys)
         found.append(cluster)
-        away = np.sqrt(((rest - cluster.centre) ** 2).sum(axis=1))
-        rest = rest[away > cluster.radius]
+        rest = rest[lengths(rest - cluster.centre) > cluster.radius]
     return tuple(found)

@@ -54,12 +54,15 @@ class Cluster:
         centre: In positions, shape (columns,).
         size: Noisy number of points.
         size_errors: Of the size, in counts.
-        centre_errors: Of each column of the mean of its points, in positions times the size.
+        moments: By column, the noisy sum of its points' offsets from the centre, in positions. Not 0:
+            the centre is made of what stands out of the noise, the cluster of all its cells.
+        centre_errors: Of the moments.
     """
 
     centre: Floats
     size: int
     size_errors: Errors
+    moments: tuple[float, ...]
     centre_errors: tuple[Errors, ...]
 
 
@@ -173,13 +176,14 @@ def _cluster(array: _Arrays, centre: Floats, parts: Sequence[Sequence[Part]]) ->
     size_errors = Errors()
     size_errors.take(COUNTS, share)
     size = int((share * array.counts[own]).sum())
-    centre_errors = []
+    moments, centre_errors = [], []
     for column in range(len(centre)):
-        errors = Errors()
+        errors, away = Errors(), array.centres[own, column] - centre[column]
         errors.take(SUMS, share * array.radii[own] / RADIUS)
-        errors.take(COUNTS, share * (array.centres[own, column] - centre[column]))
+        errors.take(COUNTS, share * away)
         centre_errors.append(errors)
-    return Cluster(centre, size, size_errors, tuple(centre_errors))
+        moments.append(float((share * (array.sums[own, column] + array.counts[own] * away)).sum()))
+    return Cluster(centre, size, size_errors, tuple(moments), tuple(centre_errors))
 
 
 def _flat(parts: Sequence[Sequence[Part]]) -> Iterator[Part]:

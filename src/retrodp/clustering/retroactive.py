@@ -133,6 +133,8 @@ class Clusters:
     def found(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Found:
         """Cells, coreset and centres of the instance of least estimated cost."""
         _check.round_within(round_, len(self.thresholds))
+        if self.objective == "kmeans":
+            solver.require()  # whatever the data: not only where there are points enough
         secret = keys.lasting_key(release=self.name, purpose=PURPOSE)
         noisy = NoisyCells(
             statistic=self.statistic.keyed(secret),
@@ -193,7 +195,11 @@ class Clusters:
         return Row(label("size", number), value, bounds)
 
     def _centre(self, round_: int, number: int, cluster: Cluster) -> Iterator[Row]:
-        """The centre on the columns' grids; for k-means with the error of the mean it is."""
+        """The centre on the columns' grids; for k-means with an interval for its points' mean.
+
+        The points' moment about the centre is the noisy one but for the noise; divided by their
+        number it is how far their mean lies from the centre. The interval holds the centre too.
+        """
         grid, step = self.statistic.grid, self.step
         for place, column in enumerate(self.statistic.of):
             own, (low, high) = column.grid
@@ -203,6 +209,7 @@ class Clusters:
             scale = int(own / step)
             value = min(max(math.floor(raw + 0.5), low), high) * scale
             ends: list[int] = []
+            moment = cluster.moments[place]
             halves = self._halves(round_, cluster.centre_errors[place])
             for half, size_half in zip(
                 halves, self._halves(round_, cluster.size_errors), strict=True
@@ -212,8 +219,11 @@ class Clusters:
                     ends += [low * scale, high * scale]
                     continue
                 # Half a step more: the mean was rounded to the grid.
-                wide = math.ceil(half / sure / per_step + 0.5) * scale
-                ends += [max(low * scale, value - wide), min(high * scale, value + wide)]
+                below, above = (
+                    math.ceil(max(half + way, 0.0) / sure / per_step + 0.5) * scale
+                    for way in (-moment, moment)
+                )
+                ends += [max(low * scale, value - below), min(high * scale, value + above)]
             yield Row(label("centre", number, column.name), value, Bounds("", *ends))
 
     def _cost(self, round_: int, made: Estimates) -> Row:

@@ -132,7 +132,7 @@ class Placed:
 
     def numbers(self, points: Floats) -> list[Ints]:
         """Number of each point's cell, by scale; a point's own business alone."""
-        on_axes = points if self.signs is None else points @ self.signs.T
+        on_axes = points if self.signs is None else self._signed_sums(points)
         half = self.scales.half
         found = []
         for width, side, shift in zip(
@@ -144,6 +144,14 @@ class Placed:
                 number = number * side + np.clip(index[:, axis], 0, side - 1)
             found.append(number)
         return found
+
+    def _signed_sums(self, points: Floats) -> Floats:
+        """Column after column: a matrix product's last bits depend on the other points."""
+        assert self.signs is not None
+        sums = np.zeros((len(points), self.scales.axes), dtype=np.float64)
+        for column, signs in enumerate(self.signs.T):
+            sums += points[:, column, None] * signs
+        return sums
 
     def centre(self, cell: Full) -> Floats:
         """Of a cell of an unprojected grid."""

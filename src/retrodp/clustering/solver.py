@@ -7,11 +7,12 @@ from machine to machine, which is why whoever publishes centres rounds them. Kno
 from __future__ import annotations
 
 import importlib.util
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrodp.errors import UsageError
+from retrodp.errors import ExtraMissingError
 from retrodp.noise.prf import BlockPRF, Coordinates
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,9 @@ MEDIAN_STARTS = 8
 CANDIDATES = 4  # of a next centre; the best is taken
 ROUNDS = 60  # of assigning and moving centres; few starts need twenty
 INNER = 6  # Weiszfeld steps a round
+ALONE = threading.Lock()
+"""The limit on the solver's threads is the process's: whoever leaves it lifts it for all others."""
+
 ENOUGH = 1e-7  # relative gain of a round below which a start has settled
 
 
@@ -30,10 +34,10 @@ def require() -> None:
     """Raise unless scikit-learn is there.
 
     Raises:
-        UsageError: It is not; names the extra that brings it.
+        ExtraMissingError: It is not; names the extra that brings it.
     """
     if importlib.util.find_spec("sklearn") is None:
-        raise UsageError(
+        raise ExtraMissingError(
             "Clusterings need scikit-learn, which is not installed.",
             do="Install the extra: pip install 'retrodp[cluster]'.",
         )
@@ -56,14 +60,12 @@ def kmeans(points: Floats, weights: Floats, k: int, *, coins: bytes) -> Floats:
         return distinct
     require()
     from sklearn.cluster import KMeans  # noqa: PLC0415  an optional dependency
-    from threadpoolctl import (  # type: ignore[import-untyped]  # noqa: PLC0415  comes with it
-        threadpool_limits,
-    )
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  comes with it
 
     seed = int.from_bytes(coins[:4], "big")
     # Normed to the spread, so that the stopping rule means the same in every unit.
     low, width = distinct.min(axis=0), float(np.ptp(distinct, axis=0).max())
-    with threadpool_limits(limits=1):
+    with ALONE, threadpool_limits(limits=1):
         model = KMeans(n_clusters=k, n_init=STARTS, random_state=seed)
         model.fit((distinct - low) / width, sample_weight=merged)
     centres: Floats = model.cluster_centers_.astype(np.float64) * width + low
@@ -88,6 +90,19 @@ def kmedian(points: Floats, weights: Floats, k: int, *, coins: bytes) -> Floats:
         if cost < least:
             best, least = found, cost
     return best
+
+
+def lengths(vectors: Floats) -> Floats:
+    """Euclidean length of each row, shape (n,).
+
+    Column after column, so that a row's bits are its own business: whether a point lies in a cell
+    may not depend, in the last bit, on how many others there are.
+    """
+    squares = np.zeros(len(vectors), dtype=np.float64)
+    for column in range(vectors.shape[1]):
+        squares += vectors[:, column] * vectors[:, column]
+    found: Floats = np.sqrt(squares)
+    return found
 
 
 def nearest(points: Floats, centres: Floats) -> tuple[NDArray[np.intp], Floats]:

@@ -18,7 +18,7 @@ halves do occur, once in about 4,096 draws of round 1, and are rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -113,6 +113,37 @@ class DenseProcess:
         )[0]
         return noise
 
+    def each_round(
+        self, *, release: str, rounds: Iterable[int], keys: NoiseKeys, where: Coordinates
+    ) -> Iterator[IntArray]:
+        """What `draw` gives for one round after another; every draw is made once.
+
+        Args:
+            release: As for `draw`.
+            rounds: In any order.
+            keys: As for `draw`.
+            where: n coordinates.
+
+        Yields:
+            int64, shape (n,), in grid steps: `draw` of each round.
+
+        Raises:
+            KeyDestroyedError: The horizon is over and its key was destroyed.
+
+        Sees: no data. Memory: as many vectors of floats as the latest round asked for.
+        """
+        draws, largest = np.empty((self.factor.horizon, len(where))), np.empty(self.factor.horizon)
+        drawn = 0
+        for round_ in rounds:
+            round_within(round_, self.factor.horizon)
+            if round_ > drawn:
+                columns = range(drawn + 1, round_ + 1)
+                functions = [self._function(keys, release, column) for column in columns]
+                draws[drawn:round_] = fresh = self._draws(functions, where)
+                largest[drawn:round_] = np.abs(fresh).max(axis=1, initial=0)
+                drawn = round_
+            yield combined(self.factor, draws[:round_], largest[:round_])
+
     def draw_rounds(
         self, *, release: str, rounds: Sequence[int], keys: NoiseKeys, where: Coordinates
     ) -> IntArray:
@@ -140,8 +171,9 @@ class DenseProcess:
         for start in range(0, len(where), batch):
             part = slice(start, start + batch)
             draws = self._draws(functions, where.take(part))
+            largest = np.abs(draws).max(axis=1, initial=0)
             for noise, round_ in zip(result, rounds, strict=True):
-                noise[part] = combined(self.factor, draws[:round_])
+                noise[part] = combined(self.factor, draws[:round_], largest[:round_])
         return result
 
     def _function(self, keys: NoiseKeys, release: str, column: int) -> BlockPRF:
@@ -162,7 +194,7 @@ class DenseProcess:
         """Bound on the doubt about the float of any round and draws."""
         rows = rows_of(self.factor)
         sizes = np.abs(rows.weights).sum(axis=1)
-        relative = _rounding(self.factor.horizon) * float(sizes.max()) + float(rows.drift.max())
+        relative = rounding_of(self.factor.horizon) * float(sizes.max()) + float(rows.drift.max())
         return self.node_law.max_magnitude * relative
 
     def variance(self, round: int) -> float:  # noqa: A002
@@ -212,12 +244,15 @@ class DenseProcess:
         return cls(factor=DenseFactor.from_spec(factor), scale=exact("scale", scale))
 
 
-def combined(factor: DenseFactor, draws: FloatArray) -> IntArray:
+def combined(
+    factor: DenseFactor, draws: FloatArray, largest: FloatArray | None = None
+) -> IntArray:
     """`floor(L z + 1/2)` for the round that as many draws as there are rows belong to.
 
     Args:
         factor: The root that defines L.
         draws: Whole numbers of at most 2^53, shape (round, n): z_1 to z_round of n coordinates.
+        largest: Of the absolute values of each of their rows, if the caller knows it.
 
     Returns:
         int64, shape (n,); exact, see the module.
@@ -227,8 +262,9 @@ def combined(factor: DenseFactor, draws: FloatArray) -> IntArray:
         return np.empty(0, dtype=np.int64)
     rows = rows_of(factor)
     weights = rows.weights[round_ - 1, :round_]
-    largest = np.abs(draws).max(axis=1)
-    doubt = _rounding(round_) * float(np.abs(weights) @ largest)
+    if largest is None:
+        largest = np.abs(draws).max(axis=1)
+    doubt = rounding_of(round_) * float(np.abs(weights) @ largest)
     doubt += float(rows.drift[round_ - 1] * largest.max()) + 2 * _UNIT
     totals = weights @ draws
     floors = np.floor(totals)
@@ -252,6 +288,6 @@ def _exact_row(factor: DenseFactor, round_: int) -> tuple[tuple[int, ...], int]:
     return exact_row(factor.matrix(), round_)
 
 
-def _rounding(terms: int) -> float:
+def rounding_of(terms: int) -> float:
     """Relative to the sum of absolute products; 1e-6 covers the rounding of that sum."""
     return (terms + 2) * _UNIT / (1 - (terms + 2) * _UNIT) * (1 + 1e-6)

@@ -52,10 +52,17 @@ def log_tails(process: DenseProcess, squares: FloatArray, least: FloatArray) -> 
     Returns:
         Up to a relative rounding error of 1e-12 or so; shape (n,).
     """
-    variance = float(max(process.scale, LEAST_VARIANCE))
+    return log_tails_of(process.scale, process.factor.horizon, squares, least)
+
+
+def log_tails_of(
+    scale: Fraction, draws: int, squares: FloatArray, least: FloatArray
+) -> FloatArray:
+    """The same for any real combination of at most `draws` discrete Gaussian draws of s^2 `scale`."""
+    variance = float(max(scale, LEAST_VARIANCE))
     norms = np.sqrt(squares)
     smoothed = -(least - _FARTHEST * norms) / (norms * math.sqrt(variance + 1))
-    excess = process.factor.horizon * math.log(bracket(variance / (variance + 1))) + _LOG_MISSED
+    excess = draws * math.log(bracket(variance / (variance + 1))) + _LOG_MISSED
     logs: FloatArray = np.minimum(
         log_ndtr(smoothed) + excess, -(least**2) / (2 * variance * squares)
     )

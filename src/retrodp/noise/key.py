@@ -127,15 +127,18 @@ class KeyTree:
         round: The mark, first round whose key can be derived; `horizon + 1` once destroyed.
         cover: Remaining subtrees from left to right; secret.
         lasting: 32 bytes, or none once destroyed; secret.
+        epoch: Of the store, from 1; no two epochs share the key of a round, and of lasting keys
+            only those of intake, which no release has a part in.
     """
 
     horizon: int
     round: int
     cover: tuple[CoverNode, ...] = field(repr=False)
     lasting: bytes = field(repr=False)
+    epoch: int = 1
 
     def __post_init__(self) -> None:
-        whole(least=1, horizon=self.horizon, round=self.round)
+        whole(least=1, horizon=self.horizon, round=self.round, epoch=self.epoch)
         positions = tuple((node.depth, node.index) for node in self.cover)
         lengths = {len(node.key) for node in self.cover} | {len(self.lasting)}
         over = self.round == self.horizon + 1
@@ -172,6 +175,22 @@ class KeyTree:
         """A new tree from the operating system's generator, and its random store id in hex."""
         store_id = system_bytes(STORE_ID_BYTES)
         return cls.from_root(system_bytes(KEY_BYTES), store_id, horizon), store_id.hex()
+
+    def following(self, *, store_id: str, horizon: int, root: bytes | None = None) -> Self:
+        """The tree of the store's next epoch, from a secret of its own.
+
+        What intake keeps under the lasting key (hashes of remembered ids and of sources that wait)
+        goes on, so that key goes over, unless it was destroyed.
+
+        Args:
+            store_id: Of the store.
+            horizon: Rounds of the next epoch.
+            root: 32 secret bytes; by default from the operating system's generator.
+        """
+        epoch = self.epoch + 1
+        secret = system_bytes(KEY_BYTES) if root is None else root
+        tree = self.from_root(secret, encode(store_id, epoch), horizon)
+        return replace(tree, lasting=self.lasting or tree.lasting, epoch=epoch)
 
     def round_key(self, round: int) -> bytes:  # noqa: A002
         """32 bytes of one round.
@@ -236,7 +255,10 @@ class KeyTree:
         """32 bytes that stay the same to the horizon; whatever uses them must hide no data."""
         if not self.lasting:
             raise KeyDestroyedError("The lasting key was destroyed.", expected=self._derivable())
-        return _derive(self.lasting, b"retrodp persist", encode(release, purpose))
+        label = encode(release, purpose)
+        if release and self.epoch > 1:
+            label += encode(self.epoch)
+        return _derive(self.lasting, b"retrodp persist", label)
 
     def to_json(self) -> dict[str, object]:
         """All of it as JSON values; secret, for the key file only."""
@@ -264,6 +286,7 @@ class KeyTree:
                     for depth, index, key in _of_type(list, pieces["cover"])
                 ),
                 lasting=bytes.fromhex(_of_type(str, pieces["lasting"])),
+                epoch=_of_type(int, pieces.get("epoch", 1)),
             )
         except (KeyError, TypeError, ValueError, PlanError):
             raise StoreCorruptError(

@@ -24,12 +24,13 @@ from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import Node, NoiseKeys
 from retrodp.noise.laplace import DiscreteLaplace
 from retrodp.noise.prf import CHUNK, BlockPRF, Coordinates
-from retrodp.noise.running import RunningSums
+from retrodp.noise.running import Integers, RunningSums, multiply
 from retrodp.noise.sampler import Desk, Sampler, sampler
 
 Law = Literal["laplace", "gaussian"]
 
 LARGEST = 2**63 - 1
+NARROW = 2**31 - 1
 ROUNDING_VARIANCE = 1 / 12  # of the distance to the nearest whole step, uniform
 
 
@@ -76,9 +77,7 @@ class NoiseProcess:
             raise PlanError(f'law must be "laplace" or "gaussian", got {self.law!r}.')
         object.__setattr__(self, "scale", exact("scale", self.scale))
         positive(scale=self.scale)
-        profile = profile_of(self.factor)
-        weights = profile.terms * profile.largest_weight
-        if weights * self.node_law.max_magnitude + self.factor.denominator > LARGEST:
+        if self._largest > LARGEST:
             raise PlanError(
                 f"Noise of scale {float(self.scale):g} on a {self.factor.name} factor over "
                 f"{self.factor.horizon} rounds could leave 64 bits.",
@@ -126,16 +125,21 @@ class NoiseProcess:
         """
         prf = _node_keys(self, release, keys)
         nodes = [(prf(node), weight) for node, weight in self.factor.nodes(round)]
-        draws = self._sampler
-        desk, drawn = Desk.of(len(where)), np.empty(min(len(where), CHUNK), dtype=np.int64)
-        total = np.zeros(len(where), dtype=np.int64)
+        draws, desk = self._sampler, Desk.of(len(where))
+        sums, drawn = np.empty((2, min(len(where), CHUNK)), dtype=self._width)
+        total = np.empty(len(where), dtype=np.int64)
         for part, piece in where.chunks():
-            row, one = total[part], drawn[: len(piece)]
+            row, one = sums[: len(piece)], drawn[: len(piece)]
+            row.fill(self.factor.denominator // 2)
             for blocks, weight in nodes:
                 draws.draw_into(one, blocks, piece, desk)
-                np.multiply(one, weight, out=one)
+                if weight == -1:
+                    np.subtract(row, one, out=row)
+                    continue
+                multiply(one, weight)
                 np.add(row, one, out=row)
-        return self._rounded(total, out=total)
+            self._divided(row, one, out=total[part])
+        return total
 
     def each_round(
         self, *, release: str, rounds: Iterable[int], keys: NoiseKeys, where: Coordinates
@@ -159,10 +163,18 @@ class NoiseProcess:
         running = self._running(_node_keys(self, release, keys), where)
         for round_ in rounds:
             total = running.at(self.factor.sums(round_))
-            yield self._rounded(total, out=np.empty(len(where), dtype=np.int64))
+            noise = np.empty(len(where), dtype=np.int64)
+            self._divided(total, running.spare, out=noise)
+            yield noise
 
     def draw_rounds(
-        self, *, release: str, rounds: Sequence[int], keys: NoiseKeys, where: Coordinates
+        self,
+        *,
+        release: str,
+        rounds: Sequence[int],
+        keys: NoiseKeys,
+        where: Coordinates,
+        out: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """The same as a matrix, a few thousand coordinates at a time.
 
@@ -171,6 +183,7 @@ class NoiseProcess:
             rounds: R rounds, as for `each_round`.
             keys: Keys that still derive every node of every round.
             where: n coordinates; the result has R n entries, so take as many as memory allows.
+            out: Memory for the result, if some is there: to get it takes a tenth of the time.
 
         Returns:
             int64, shape (R, n), in grid steps: row i is `draw` of round `rounds[i]`.
@@ -179,28 +192,44 @@ class NoiseProcess:
             KeyDestroyedError: One of the rounds is past.
         """
         prf = _node_keys(self, release, keys)
-        out = np.empty((len(rounds), len(where)), dtype=np.int64)
+        if out is None:
+            out = np.empty((len(rounds), len(where)), dtype=np.int64)
         for part, piece in where.chunks():
             running = self._running(prf, piece)
             for place, round_ in enumerate(rounds):
-                self._rounded(running.at(self.factor.sums(round_)), out=out[place, part])
+                total = running.at(self.factor.sums(round_))
+                self._divided(total, running.spare, out=out[place, part])
         return out
 
     def _running(self, prf: Callable[[Node], BlockPRF], where: Coordinates) -> RunningSums:
         draws, desk = self._sampler, Desk.of(len(where))
         return RunningSums(
             lambda row, node: draws.draw_into(row, prf(node), where, desk),
-            np.empty((profile_of(self.factor).terms, len(where)), dtype=np.int64),
+            np.empty((profile_of(self.factor).terms, len(where)), dtype=self._width),
+            # Means take the half that rounding adds from one sum to the next.
+            pinned=self.factor.denominator // 2,
         )
 
-    def _rounded(self, total: NDArray[np.int64], *, out: NDArray[np.int64]) -> NDArray[np.int64]:
-        """floor(total / denominator + 1/2), the denominator being a power of two."""
-        denominator = self.factor.denominator
-        if denominator == 1:
-            np.copyto(out, total)
-            return out
-        np.add(total, denominator // 2, out=out)
-        return np.right_shift(out, denominator.bit_length() - 1, out=out)
+    @property
+    def _width(self) -> type[np.int32 | np.int64]:
+        """Integers that hold every sum: narrow ones are twice as many to a vector."""
+        if not self._sampler.small or self._largest > NARROW:
+            return np.int64
+        return np.int32
+
+    @property
+    def _largest(self) -> int:
+        """Bound on any sum of draws, with what rounding adds."""
+        profile = profile_of(self.factor)
+        weights = profile.terms * profile.largest_weight
+        return weights * self.node_law.max_magnitude + self.factor.denominator
+
+    def _divided(self, total: Integers, spare: Integers, *, out: NDArray[np.int64]) -> None:
+        """floor(total / denominator), a power of two, of a sum to which its half was added."""
+        bits = self.factor.denominator.bit_length() - 1
+        if bits:
+            total = np.right_shift(total, bits, out=spare)
+        np.copyto(out, total)
 
     def variance(self, round: int) -> float:  # noqa: A002
         """Variance of the round's noise, in squared steps.

@@ -12,12 +12,13 @@ from retrodp.noise.dense import DenseProcess
 from retrodp.noise.factors.contract import Factor
 from retrodp.noise.factors.dense import DenseFactor, Kind
 from retrodp.noise.process import NoiseProcess
+from retrodp.noise.product import ProductFactor, ProductProcess
 
-AnyFactor: TypeAlias = Factor | DenseFactor
-"""A factor of whole weights over a power of two, or a dense one."""
+AnyFactor: TypeAlias = Factor | DenseFactor | ProductFactor
+"""A factor of whole weights over a power of two, a dense one, or one with an axis of stamps."""
 
-Process: TypeAlias = NoiseProcess | DenseProcess
-"""Both draw, know their variance and describe themselves in the same words."""
+Process: TypeAlias = NoiseProcess | DenseProcess | ProductProcess
+"""All draw, know their variance and describe themselves in the same words."""
 
 
 def process_from_spec(spec: Mapping[str, object]) -> Process:
@@ -29,4 +30,6 @@ def process_from_spec(spec: Mapping[str, object]) -> Process:
     factor = spec.get("factor")
     if isinstance(factor, Mapping) and factor.get("factor") in get_args(Kind):
         return DenseProcess.from_spec(spec)
+    if isinstance(factor, Mapping) and factor.get("factor") == ProductFactor.name:
+        return ProductProcess.from_spec(spec)
     return NoiseProcess.from_spec(spec)

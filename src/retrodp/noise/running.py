@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from retrodp.noise.factors.contract import PINNED, PartialSum
 from retrodp.noise.key import Node
 
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int64 | np.int32]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,13 +27,17 @@ class RunningSums:
 
     Attributes:
         draw_into: Writes the draws of a node into a vector.
-        rows: Memory for the sums, int64, shape (most sums of a round, coordinates).
+        rows: Memory for the sums, shape (most sums of a round, coordinates), of a type that holds
+            any of them.
+        pinned: What a sum of 0 stands for. Any number adds itself to every sum that comes from
+            means alone; it is even.
         path: What the rows hold.
         spare: A row to work in.
     """
 
     draw_into: Callable[[Integers, Node], None]
     rows: Integers
+    pinned: int = 0
     path: tuple[PartialSum, ...] = field(default=(), init=False)
     spare: Integers = field(init=False)
 
@@ -57,13 +61,24 @@ class RunningSums:
     def _fill(self, place: int, partial: PartialSum) -> None:
         row = self.rows[place]
         self.draw_into(row, partial.node)
-        if partial.weight != 1:
-            np.multiply(row, partial.weight, out=row)
-        halve = len(partial.bases) == 2
-        for base in partial.bases:
-            if base == PINNED:
-                continue
-            below = self.rows[base]
-            if halve:
-                below = np.right_shift(below, 1, out=self.spare)
-            np.add(row, below, out=row)
+        bases, weight = partial.bases, partial.weight
+        if weight == -1 and len(bases) == 1 and bases[0] != PINNED:
+            np.subtract(self.rows[bases[0]], row, out=row)
+            return
+        multiply(row, weight)
+        halve = len(bases) - 1
+        held = [self.rows[base] for base in bases if base != PINNED]
+        for below in held:
+            np.add(row, np.right_shift(below, 1, out=self.spare) if halve else below, out=row)
+        fixed = self.pinned * bases.count(PINNED) >> halve
+        if fixed:
+            np.add(row, fixed, out=row)
+
+
+def multiply(row: Integers, weight: int) -> None:
+    """Multiply in place; by a power of two, which the weights of some factors are, faster."""
+    if weight > 0 and weight & weight - 1 == 0:
+        if weight > 1:
+            np.left_shift(row, weight.bit_length() - 1, out=row)
+    else:
+        np.multiply(row, weight, out=row)

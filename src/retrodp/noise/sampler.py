@@ -14,6 +14,7 @@ k has probability proportional to exp(-t(|k|)), zero included.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,8 +35,10 @@ from retrodp.noise.exact import (
 from retrodp.noise.prf import CHUNK, COUNTERS, Blocks, Coordinates, Words, room
 from retrodp.noise.tables import DigitTable
 
+_HIGH_HALF = 3 if sys.byteorder == "little" else 2  # of the second word of a block
 _NONE = np.empty(0, dtype=np.intp)
 Integers = NDArray[np.int64]
+Draws = NDArray[np.int64 | np.int32]
 Floats = NDArray[np.float64]
 
 
@@ -126,8 +129,19 @@ class Sampler:
         self.draw_into(out, prf, where, Desk.of(len(where)))
         return out
 
-    def draw_into(self, out: Integers, prf: Blocks, where: Coordinates, desk: Desk) -> None:
+    @property
+    def small(self) -> bool:
+        """Whether draws fit 32 bits: a digit is all of them, and their table is short."""
+        return self.digit_bits == 0
+
+    def draw_into(self, out: Draws, prf: Blocks, where: Coordinates, desk: Desk) -> None:
         """The same into `out`, with memory to work in that can be used again.
+
+        Args:
+            out: Shape (n,); of 32 bits only if the law is `small`, which is quicker.
+            prf: Blocks of the draws.
+            where: n coordinates.
+            desk: Memory.
 
         Raises:
             UndecidedError: The blocks cannot be pseudo-random.
@@ -138,13 +152,13 @@ class Sampler:
             attempt += 1
             if attempt == COUNTERS:
                 raise UndecidedError
-            proposals = np.empty(len(pending), dtype=np.int64)
+            proposals = np.empty_like(out, shape=len(pending))
             refused = self._propose(prf, where.take(pending), attempt, proposals, desk)
             out[pending] = proposals
             pending = pending[refused]
 
     def _propose(
-        self, prf: Blocks, where: Coordinates, attempt: int, out: Integers, desk: Desk
+        self, prf: Blocks, where: Coordinates, attempt: int, out: Draws, desk: Desk
     ) -> NDArray[np.intp]:
         """Write one proposal a coordinate into `out`; return the positions of refused ones."""
         refused: list[NDArray[np.intp]] = []
@@ -154,30 +168,44 @@ class Sampler:
                 refused.append(positions + part.start)
         return np.concatenate(refused) if refused else _NONE
 
-    def _propose_piece(self, piece: _Piece, out: Integers, desk: Desk) -> NDArray[np.intp]:
+    def _propose_piece(self, piece: _Piece, out: Draws, desk: Desk) -> NDArray[np.intp]:
         words = piece.prf.blocks(piece.where, piece.attempt, out=desk.words)
         if _loops.small is not None:
             return self._propose_compiled(piece, words, out, desk)
         count = len(out)
-        first, second = words[:, 0], words[:, 1].view(np.int64)
-        scratch, digits = desk.whole[0, :count], desk.digits[:count]
-        ties = self.table.look_up(first, scratch, digits)
-        for tie in ties:
-            further = chain((int(first[tie]),), piece.further_words(tie, 0))
-            digits[tie] = decide_digit(self.table.law, further)
+        if out.dtype == np.int32:
+            digits = out.view(np.int32)  # the same; for its type
+            self._digits(piece, words, digits, desk)
+            signs = desk.digits[:count]
+            np.right_shift(words.view(np.int32)[:, _HIGH_HALF], 31, out=signs)  # 0 or -1
+            np.bitwise_xor(digits, signs, out=digits)
+            np.subtract(digits, signs, out=digits)
+            return _NONE
+        second, scratch = words[:, 1].view(np.int64), desk.whole[0, :count]
+        magnitudes, digits = out.view(np.int64), desk.digits[:count]
+        self._digits(piece, words, digits, desk)
+        refused = _NONE
         if self.digit_bits == 0:
-            refused = _NONE
-            np.copyto(out, digits)
+            np.copyto(magnitudes, digits)
         else:
-            np.left_shift(digits, self.digit_bits, out=out, dtype=np.int64)
-            refused = self._add_low_digit(piece, second, out, desk)
+            np.left_shift(digits, self.digit_bits, out=magnitudes, dtype=np.int64)
+            refused = self._add_low_digit(piece, second, magnitudes, desk)
         np.right_shift(second, 63, out=scratch)  # the signs: 0 or -1
-        np.bitwise_xor(out, scratch, out=out)
-        np.subtract(out, scratch, out=out)
+        np.bitwise_xor(magnitudes, scratch, out=magnitudes)
+        np.subtract(magnitudes, scratch, out=magnitudes)
         return refused
 
+    def _digits(
+        self, piece: _Piece, words: Words, digits: NDArray[np.int32], desk: Desk
+    ) -> None:
+        """Write the digits of a piece."""
+        first = words[:, 0]
+        for tie in self.table.look_up(first, desk.whole[0, : len(digits)], digits):
+            further = chain((int(first[tie]),), piece.further_words(tie, 0))
+            digits[tie] = decide_digit(self.table.law, further)
+
     def _propose_compiled(
-        self, piece: _Piece, words: Words, out: Integers, desk: Desk
+        self, piece: _Piece, words: Words, out: Draws, desk: Desk
     ) -> NDArray[np.intp]:
         """The same by compiled loops, which leave the rare rest to integers."""
         assert _loops.small is not None
@@ -194,7 +222,7 @@ class Sampler:
             ties, doubts = _loops.large(words, table, law, out, open_, doubtful)
         unsure = np.concatenate([doubtful[:doubts], open_[:ties]])
         seconds = words[unsure, 1].view(np.int64)
-        magnitudes = np.abs(out[unsure])
+        magnitudes = np.abs(out[unsure]).astype(np.int64)
         for place, tie in enumerate(open_[:ties], doubts):
             further = chain((int(words[tie, 0]),), piece.further_words(tie, 0))
             digit = decide_digit(self.table.law, further)

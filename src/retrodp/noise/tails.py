@@ -41,12 +41,14 @@ from scipy.special import log_ndtr
 from retrodp._check import exact, positive, probability, round_within
 from retrodp.errors import PlanError
 from retrodp.noise.dense import DenseProcess
-from retrodp.noise.dense_tails import LEAST_VARIANCE, bracket, log_tails
+from retrodp.noise.dense_tails import LEAST_VARIANCE, bracket, log_tails, log_tails_of
+from retrodp.noise.factors.axis import WalkAxis
 from retrodp.noise.factors.contract import Factor, IntArray, Profile
-from retrodp.noise.factors.delannoy import DelannoyFactor, best_delannoy, least_w
+from retrodp.noise.factors.delannoy import DelannoyFactor, least_delannoy
 from retrodp.noise.factors.dense import rows_of
 from retrodp.noise.process import NoiseProcess, profile_of
 from retrodp.noise.processes import Process
+from retrodp.noise.product import ProductProcess
 
 FloatArray = NDArray[np.float64]
 
@@ -106,7 +108,7 @@ class _Bounds(Protocol):
 class _WeightedBounds(NamedTuple):
     """Of a factor of whole weights."""
 
-    process: NoiseProcess
+    process: NoiseProcess | ProductProcess
     kinds: _Kinds
 
     @property
@@ -158,6 +160,42 @@ class _DenseBounds(NamedTuple):
         return 2 * self.above(q + 1)
 
 
+class _RootBounds(NamedTuple):
+    """Of a product with a root: a round counts once a stamp, each as wide as the widest."""
+
+    process: ProductProcess
+    squares: FloatArray
+    rounds: IntArray
+
+    @property
+    def of_round(self) -> NDArray[np.intp]:
+        return np.arange(len(self.squares))
+
+    def only(self, round_: int) -> _RootBounds:
+        part = slice(round_ - 1, round_)
+        return self._replace(squares=self.squares[part], rounds=self.rounds[part])
+
+    def above(self, x: IntArray) -> FloatArray:
+        edge, factor = _half(x - 1), self.process.factor
+        draws = factor.axis.stamps * profile_of(factor.arrival).terms
+        logs = log_tails_of(self.process.scale, draws, self.squares, np.maximum(edge, 0.5))
+        return _probabilities(logs, edge)
+
+    def strays(self, q: IntArray) -> FloatArray:
+        return 2 * self.above(q + 1)
+
+
+def _product_bounds(process: ProductProcess) -> _Bounds:
+    factor = process.factor
+    stamps = np.array([factor.published(r) for r in range(1, factor.horizon + 1)], dtype=np.int64)
+    if isinstance(factor.axis, WalkAxis):
+        profile = factor.profile()
+        of_round = np.arange(factor.horizon)
+        return _WeightedBounds(process, _Kinds(profile.squares, profile.grains, stamps, of_round))
+    arrival = profile_of(factor.arrival).squares / float(factor.denominator) ** 2
+    return _RootBounds(process, arrival * float(factor.axis.squares.max()), stamps)
+
+
 def _half(steps: IntArray) -> FloatArray:
     """The halves after whole steps."""
     return steps.astype(np.float64) + 0.5
@@ -169,6 +207,8 @@ def _bounds(process: Process) -> _Bounds:
             return _WeightedBounds(process, _kinds(process.factor))
         case DenseProcess():
             return _DenseBounds(process, rows_of(process.factor).squares)
+        case ProductProcess():
+            return _product_bounds(process)
         case _:
             assert_never(process)
 
@@ -196,10 +236,26 @@ def upper_tail(process: Process, round: int, x: int) -> float:  # noqa: A002
 def summed_tail(process: Process, x: int) -> float:
     """Certified upper bound of the sum over all rounds of P[rounded noise >= x].
 
+    For a product it is the sum over all published pairs of a round and a stamp.
+
     Time: 2 ms up to some thousand rounds, 0.1 s for haar at 2**20.
     """
     bounds = _bounds(process)
     tails = bounds.above(np.full(len(bounds.rounds), x, dtype=np.int64))
+    return math.fsum(tails * bounds.rounds) * (1 + SLACK)
+
+
+def summed_tail_at(process: Process, x: IntArray) -> float:
+    """Certified sum over rounds of P[rounded noise of the round >= x of the round].
+
+    Args:
+        process: Noise.
+        x: Shape (horizon,); rounds of one kind have one, as those of `half_widths`.
+    """
+    bounds = _bounds(process)
+    of_kind = np.zeros(len(bounds.rounds), dtype=np.int64)
+    of_kind[bounds.of_round] = x
+    tails = bounds.above(of_kind)
     return math.fsum(tails * bounds.rounds) * (1 + SLACK)
 
 
@@ -267,18 +323,7 @@ def best_delannoy_for_threshold(
         scale = factor.window_l1 / budget
         return least_threshold_of(NoiseProcess(factor=factor, law="laplace", scale=scale), delta)
 
-    start = best_delannoy(horizon)
-    best, lowest = start, threshold(start)
-    for direction in (-1, 1):
-        z = start.z + direction
-        while z >= 1 and (w := least_w(horizon, z)) <= MOST_SUMMED:
-            factor = DelannoyFactor(horizon=horizon, w=w, z=z)
-            found = threshold(factor)
-            if found >= lowest:
-                break
-            best, lowest = factor, found
-            z += direction
-    return best
+    return least_delannoy(horizon, threshold, most_w=MOST_SUMMED)
 
 
 def _least(bound: Callable[[IntArray], FloatArray], most: float, count: int) -> IntArray:
@@ -297,9 +342,10 @@ def _least(bound: Callable[[IntArray], FloatArray], most: float, count: int) -> 
     return high
 
 
-def _tails(process: NoiseProcess, kinds: _Kinds, least: FloatArray) -> FloatArray:
+def _tails(process: NoiseProcess | ProductProcess, kinds: _Kinds, least: FloatArray) -> FloatArray:
     """Bounds of P[weighted sum of draws >= least * grain], one a kind."""
-    profile = profile_of(process.factor)
+    factor = process.factor
+    profile = profile_of(factor) if isinstance(process, NoiseProcess) else factor.profile()
     match process.law:
         case "gaussian":
             variance = float(max(process.scale, LEAST_VARIANCE))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,13 +78,20 @@ def drain_log(database: Database, path: Path) -> None:
     _checkpoint(database, "TRUNCATE")
 
 
-def rewrite(database: Database, path: Path) -> None:
+def rewrite(
+    database: Database, path: Path, *, finish: Callable[[Path], None] = lambda _: None
+) -> None:
     """Put a fresh copy of the live rows in place of the file, and zeros over the old bytes.
 
     Needs as much room as the live rows take; without it `DiskFullError`, and nothing has changed.
     Time: one read and two writes of the file.
+
+    Args:
+        database: Of the file; no transaction open.
+        path: Of the file.
+        finish: Called with the fresh copy before it takes the file's place.
     """
-    fresh = _fresh_copy(database, path)
+    fresh = _fresh_copy(database, path, finish)
     database.close()
     old = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -109,13 +116,17 @@ def live_rows_alone(database: Database, path: Path) -> Iterator[Path]:
         remove_leftovers(path)
 
 
-def _fresh_copy(database: Database, path: Path) -> Path:
+def _fresh_copy(
+    database: Database, path: Path, finish: Callable[[Path], None] = lambda _: None
+) -> Path:
     drain_log(database, path)
     remove_leftovers(path)
     fresh = _leftover(path)
     create_file(fresh, 0o600)
     try:
         database.rows("VACUUM INTO ?", (str(fresh),))
+        with database.translated():
+            finish(fresh)
         _sync_file(fresh)
     except BaseException:
         remove_leftovers(path)

@@ -27,6 +27,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     release_sha256: str | None
     cover: list[tuple[int, int, str]]
     lasting: str
+    epoch: int = 1
 
 
 _decode = msgspec.json.Decoder(_Document).decode
@@ -39,7 +40,7 @@ class KeyRecord:
     Attributes:
         store_id: Store that the key belongs to.
         fingerprint: Plan that it belongs to.
-        round: The mark: last round whose release was decided; 0 before the first.
+        round: The mark: last round of the epoch whose release was decided; 0 before the first.
         release_sha256: Digest of that release in hex; None before the first.
         tree: What still derives noise: rounds from max(1, `round`) on, or nothing.
     """
@@ -62,6 +63,23 @@ class KeyRecord:
                 f"The key derives rounds from {self.tree.round} on but is marked {self.round}."
             )
 
+    @classmethod
+    def new(cls, store_id: str, fingerprint: str, tree: KeyTree) -> KeyRecord:
+        """The record before the first round of an epoch."""
+        return cls(
+            store_id=store_id, fingerprint=fingerprint, round=0, release_sha256=None, tree=tree
+        )
+
+    @property
+    def epoch(self) -> int:
+        """Of the store, from 1."""
+        return self.tree.epoch
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether nothing is left that derives noise."""
+        return self.tree.round > self.tree.horizon
+
     def require(self, *, store_id: str, fingerprint: str) -> None:
         """Raise `KeyMismatchError` unless the key belongs to this store and plan."""
         if self.store_id != store_id:
@@ -77,7 +95,12 @@ class KeyRecord:
             )
 
     def require_successor(self, record: KeyRecord) -> None:
-        """Raise unless `record` may take the place of this one: same store, never backwards."""
+        """Raise unless `record` may take the place of this one: same store, never backwards.
+
+        The next epoch has another plan and begins with round 0.
+        """
+        if record.store_id == self.store_id and (record.epoch, record.round) == (self.epoch + 1, 0):
+            return
         record.require(store_id=self.store_id, fingerprint=self.fingerprint)
         if record.round < self.round or record.tree.round < self.tree.round:
             raise StoreBehindError(
@@ -101,6 +124,8 @@ class KeyRecord:
             "cover": pieces["cover"],
             "lasting": pieces["lasting"],
         }
+        if self.epoch > 1:
+            document["epoch"] = self.epoch
         return msgspec.json.encode(document) + b"\n"
 
     @classmethod
@@ -128,6 +153,7 @@ class KeyRecord:
                 "round": max(1, document.round) if alive else document.horizon + 1,
                 "cover": document.cover,
                 "lasting": document.lasting,
+                "epoch": document.epoch,
             }
         )
         return cls(

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Literal
 
 from retrodp.errors import RoundClosedError, StoreCorruptError, UsageError
-from retrodp.store import erase, memory, queue, schema_sql, totals
+from retrodp.store import compact, erase, memory, queue, schema_sql, shift, totals
 from retrodp.store.database import Database, check_head, create_file
 from retrodp.store.mentions import Mention, mentions
 from retrodp.store.queue import Forget
 from retrodp.store.scan import scan
+from retrodp.store.states import States
 from retrodp.store.survivors import Point, PointTable, RecordTable, Survivors
 from retrodp.stream.update import Arrivals, Changes, QueuedUpdate, Record
 
@@ -36,7 +37,9 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -131072",
+    "PRAGMA cache_size = -524288",  # at most; a store of millions with random ids needs it
+    # A page that many rounds change is moved into the file once for all of them (160 MB of log).
+    "PRAGMA wal_autocheckpoint = 40000",
     "PRAGMA trusted_schema = OFF",
 )
 
@@ -192,6 +195,16 @@ class Ledger:
         found = self._database.value("SELECT value FROM meta WHERE key = 'successor'")
         return None if found is None else str(found)
 
+    def fix_root(self, root: bytes) -> None:
+        """Keep what the keys of a store made for tests come from, so that its epochs are fixed."""
+        self.set_meta("test_root", root.hex())
+
+    @property
+    def test_root(self) -> bytes | None:
+        """What the keys of a store made for tests come from; None for every other store."""
+        found = self._database.value("SELECT value FROM meta WHERE key = 'test_root'")
+        return None if found is None else bytes.fromhex(str(found))
+
     @property
     def epoch(self) -> str | None:
         """Digest of what was there before this store; None if nothing was."""
@@ -201,6 +214,23 @@ class Ledger:
     def begin_epoch(self, digest: str) -> None:
         """Note what was there before this store, by its digest."""
         self.set_meta("epoch", digest)
+
+    def next_epoch(self, digest: str, fingerprint: str) -> None:
+        """Begin the next epoch of this store: round 0 of another plan, from the same survivors.
+
+        Leaves no totals: those of the next epoch's releases belong in the same transaction.
+
+        Args:
+            digest: Of what was there before, as for `begin_epoch`.
+            fingerprint: Of the next epoch's resolved plan.
+        """
+        with self._database.joined():
+            shift.shift(self._database, self.round, ids=self._ids)
+            for release in totals.releases(self._database):
+                totals.replace(self._database, release, {})
+            self.set_meta("fingerprint", fingerprint)
+            self.set_meta("round", "0")
+            self.begin_epoch(digest)
 
     def meta(self, key: str) -> str:
         """A fact about the store.
@@ -365,9 +395,9 @@ class Ledger:
         """Survivors of one stamp round."""
         return self._survivors.with_stamp(stamp)
 
-    def records_of_person(self, person: str) -> list[Record]:
-        """Survivors of one person."""
-        return self._survivors.of_person(person)
+    def records_of_persons(self, persons: Collection[str]) -> list[Record]:
+        """Survivors of some persons; reads all survivors once for every few hundred persons."""
+        return self._survivors.of_persons(persons)
 
     def records_of_id(self, identifier: str) -> list[Record]:
         """Survivors with this id, in any namespace."""
@@ -379,10 +409,18 @@ class Ledger:
         """Non-zero totals of a release, sorted by key."""
         return totals.read(self._database, release)
 
-    def add_totals(self, release: str, delta: Mapping[bytes, int]) -> None:
-        """Add to the totals of a release; `CapacityError` if one would leave 64 bits."""
+    def add_totals(
+        self, release: str, delta: Mapping[bytes, int], *, gone: Collection[bytes] | None = None
+    ) -> None:
+        """Add to the totals of a release; `CapacityError` if one would leave 64 bits.
+
+        Args:
+            release: Name.
+            delta: What to add.
+            gone: The coordinates whose total becomes 0, if the caller knows them.
+        """
         with self._database.joined():
-            totals.add(self._database, release, delta)
+            totals.add(self._database, release, delta, gone=gone)
 
     def replace_totals(self, release: str, values: Mapping[bytes, int]) -> None:
         """Put these totals in the place of all totals of a release."""
@@ -405,6 +443,11 @@ class Ledger:
         with self._database.joined():
             self._database.execute("DELETE FROM pending")
 
+    @property
+    def states(self) -> States:
+        """What releases that remember remember."""
+        return States(self._database)
+
     # Forgetting for good.
 
     def erase(self) -> None:
@@ -420,6 +463,21 @@ class Ledger:
         except OSError as error:
             raise erase.named(error, _NAME) from error
         self.set_meta("erase_due", "0")
+
+    def compact(self) -> None:
+        """Make the file a function of its contents; see `compact`.
+
+        Raises:
+            DiskFullError: As for `erase`.
+        """
+        if self.erase_due:
+            self.erase()
+        if self._database.in_transaction:
+            raise UsageError("The ledger cannot be rewritten inside a transaction.")
+        try:
+            compact.compact(self._database, self._path)
+        except OSError as error:
+            raise erase.named(error, _NAME) from error
 
     def stray_copies(self, needles: Sequence[bytes]) -> list[int]:
         """How often each needle stands in the ledger's bytes beyond what its live rows hold.
@@ -446,6 +504,7 @@ class Ledger:
             tables = ("queue", "forgets", "totals", "pending", "remembered", "sources", survivors)
             for table in tables:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+            self.states.purge()
         self.erase()
 
     def mentions(

@@ -7,13 +7,16 @@ live row of every table, `scan` at every byte of every file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
+from retrodp.store import states
 from retrodp.store.database import Database
+from retrodp.store.survivors import in_groups
 
 _decode = msgspec.msgpack.Decoder(list[object]).decode
 _encode = msgspec.msgpack.Encoder().encode
@@ -51,7 +54,8 @@ def mentions(
         ids: Looked for as ids of survivors, of waiting updates and of forgets.
         persons: Looked for as persons and namespaces in the same tables.
         values: Looked for as whole text columns of payloads, and in the coordinates of totals,
-            bare or as a msgpack text.
+            bare or as a msgpack text. All of them, from six bytes on, anywhere in the states of
+            releases that remember.
 
     Returns:
         Sorted by kind, index and table; empty if nothing is left. A person's or a value's text
@@ -66,22 +70,24 @@ def mentions(
             # Spelled so that both halves use an index.
             queries["records"] = "(space = '' AND id = ?1) OR (space > '' AND id = ?1)"
         found += _counted(database, queries, "id", index, identifier)
+    rows_of = _rows_of_persons(database, survivors, persons)
     for index, person in enumerate(persons):
         queries = {
             "queue": "person = ?1 OR (space = ?1 AND space > '')",
             "forgets": "(kind = 'person' AND value = ?1) OR (space = ?1 AND space > '')",
-            survivors: "person = ?1",
         }
-        if survivors == "records":
-            queries[survivors] += " OR (space = ?1 AND space > '')"
         found += _counted(database, queries, "person", index, person)
+        if rows_of[person]:
+            found.append(
+                Mention(kind="person", index=index, table=survivors, count=rows_of[person])
+            )
     for index, value in enumerate(values):
         queries = {"totals": "instr(key, ?2) > 0 OR key = ?1"}
         plain = value.encode()
         found += _counted(database, queries, "value", index, plain, _encode(value))
     for table, key in (
         ("queue", "round, space, id, at, rank, payload, stamp, person"),
-        (survivors, "space, id" if survivors == "records" else "stamp, payload"),
+        (survivors, "stamp, space, id" if survivors == "records" else "stamp, payload"),
     ):
         counts = _in_payloads(_payloads(database, table, key), values)
         found += [
@@ -89,7 +95,32 @@ def mentions(
             for index, count in enumerate(counts)
             if count
         ]
+    if states.exists(database):
+        kinds: dict[Literal["id", "person", "value"], Sequence[str]] = {
+            "id": ids,
+            "person": persons,
+            "value": values,
+        }
+        for kind, texts in kinds.items():
+            queries = {states.TABLE: "instr(state, ?1) > 0 OR instr(begun, ?1) > 0"}
+            for index, plain in states.sought(texts):
+                found += _counted(database, queries, kind, index, plain)
     return sorted(found, key=lambda mention: (mention.kind, mention.index, mention.table))
+
+
+def _rows_of_persons(database: Database, table: str, persons: Sequence[str]) -> Counter[str]:
+    """Survivors that name a person, as person or as namespace; one pass for a few hundred."""
+    found: Counter[str] = Counter()
+    for some, marks in in_groups(persons):
+        named = f"SELECT person, count(*) FROM {table} WHERE person IN ({marks}) GROUP BY 1"  # noqa: S608
+        found.update(dict(database.rows(named, some)))
+        if table == "records":
+            spaces = (
+                f"SELECT space, count(*) FROM records WHERE space > '' AND space IN ({marks}) "  # noqa: S608
+                "AND person IS NOT space GROUP BY 1"
+            )
+            found.update(dict(database.rows(spaces, some)))
+    return found
 
 
 def _counted(

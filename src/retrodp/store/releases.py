@@ -47,15 +47,23 @@ def digest_of_round(round_: int, answers: Mapping[str, bytes]) -> str:
 
 
 class Releases:
-    """The writing half; only the engine holds one."""
+    """The writing half; only the engine holds one.
 
-    def __init__(self, path: Path) -> None:
+    Rounds are numbered on from epoch to epoch in the file, and from 1 in every epoch here.
+    """
+
+    def __init__(self, path: Path, *, before: int = 0) -> None:
         """Open existing releases; completes what a crash interrupted.
+
+        Args:
+            path: Of the file.
+            before: Rounds of earlier epochs.
 
         Raises:
             StoreCorruptError: Missing, damaged, or not a file of published releases.
         """
         self._database = _opened(path, str(path), _PRAGMAS)
+        self.before = before
 
     @classmethod
     def create(cls, path: Path, *, store_id: str, test: bool = False) -> Releases:
@@ -80,12 +88,16 @@ class Releases:
 
     @property
     def last_round(self) -> int:
-        """Last published round; 0 before the first."""
-        return _last_round(self._database)
+        """Last published round of the epoch; 0 before its first."""
+        return max(0, _last_round(self._database) - self.before)
 
     def digest(self, round_: int) -> str | None:
         """Digest of a published round; None if it is not published."""
-        return _digest(self._database, round_)
+        return _digest(self._database, self.before + round_)
+
+    def digest_of(self, round_: int, answers: Mapping[str, bytes]) -> str:
+        """The digest that a round will have."""
+        return digest_of_round(self.before + round_, answers)
 
     def publish(self, round_: int, answers: Mapping[str, bytes]) -> str:
         """Append a round; again with the same bytes does nothing. Returns its digest.
@@ -95,10 +107,10 @@ class Releases:
             StoreBehindError: The round is not the one after the last.
             DiskFullError: No room; nothing was published.
         """
-        digest = digest_of_round(round_, answers)
+        digest, number = self.digest_of(round_, answers), self.before + round_
         with self._database.transaction():
             if self.digest(round_) is not None:
-                if _answers(self._database, round_) != dict(answers):
+                if _answers(self._database, number) != dict(answers):
                     raise StoreCorruptError(
                         f"Round {round_} was published already, with other contents.",
                         do="Run `retrodp verify`; do not publish from a copy of a store.",
@@ -111,9 +123,9 @@ class Releases:
                 )
             self._database.many(
                 "INSERT INTO releases VALUES (?, ?, ?)",
-                ((round_, name, answer) for name, answer in sorted(answers.items())),
+                ((number, name, answer) for name, answer in sorted(answers.items())),
             )
-            self._database.execute("INSERT INTO rounds VALUES (?, ?)", (round_, digest))
+            self._database.execute("INSERT INTO rounds VALUES (?, ?)", (number, digest))
         return digest
 
 

@@ -99,8 +99,7 @@ def scan(files: Iterable[Path], needles: Sequence[bytes], *, store: Path) -> lis
 def scan_ids(files: Iterable[Path], ids: Sequence[tuple[str, str]], *, store: Path) -> list[Hit]:
     """Where rows of the ledger with these (namespace, id) stand, live or freed; for short ids.
 
-    Looks for the shapes of the rows of survivors, of their indexes by stamp and by person, and of
-    waiting updates. A person of 58 bytes or more hides the row of the index by person alone.
+    Looks for the shapes of the rows of survivors, of their index by name, and of waiting updates.
     Time: about 1 s for 200 MB and ids of one length.
     """
     groups: defaultdict[tuple[str, int], dict[bytes, int]] = defaultdict(dict)
@@ -184,8 +183,8 @@ class _RowShape:
     """Rows of the ledger that hold a namespace and one of several ids of one length.
 
     A row is the length of its header, the serial type of each column, then the columns. The types
-    of namespace and id stand side by side: first in `records`, second and third in its indexes
-    (after stamp or person) and in `queue` (after the round).
+    of namespace and id stand side by side: first in the index of `records` by name, second and
+    third in `records` (after the stamp) and in `queue` (after the round).
     """
 
     def __init__(self, space: str, texts: Mapping[bytes, int]) -> None:
@@ -194,7 +193,7 @@ class _RowShape:
         self._size = len(next(iter(texts)))
         self._lengths = _text_type(len(self._space)) + _text_type(self._size)
         self._tails = np.array(sorted(map(_tail, texts)), np.uint64)
-        # Two bytes before the types, at most 17 of other columns before the id, or a person.
+        # Two bytes before the types, at most 17 of other columns before the id.
         self.longest = 2 + len(self._lengths) + _MOST_BEFORE + len(self._space) + self._size
 
     def found(self, window: bytes, start: int) -> Iterator[int]:
@@ -206,8 +205,8 @@ class _RowShape:
         column = _COLUMN_BYTES[raw[types - 1]]
         two -= len(self._lengths) - 2
         gaps = (
-            np.where((one >= 6) & (one <= 9), one - 3, -1),  # records
-            np.where((two == 4) & (column >= 0), column, -1),  # an index
+            np.where(one == 4, 1, -1),  # the index by name
+            np.where((two >= 6) & (two <= 9) & (column >= 0), two - 4 + column, -1),  # records
             np.where((two >= 11) & (two <= 14) & (column >= 0), two - 4 + column, -1),  # queue
         )
         ends = np.concatenate([types[gap >= 0] + gap[gap >= 0] for gap in gaps])

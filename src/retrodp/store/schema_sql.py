@@ -35,20 +35,21 @@ CREATE TABLE sources(digest TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL) W
 
 WITH_IDS = """
 CREATE TABLE records(
-    space TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER NOT NULL, person TEXT,
-    payload BLOB NOT NULL, PRIMARY KEY (space, id)
+    stamp INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, person TEXT,
+    payload BLOB NOT NULL, PRIMARY KEY (stamp, space, id)
 ) WITHOUT ROWID;
-CREATE INDEX records_stamp ON records(stamp);
-CREATE INDEX records_person ON records(person) WHERE person IS NOT NULL;
+CREATE UNIQUE INDEX records_name ON records(space, id);
 CREATE INDEX records_id ON records(id) WHERE space > '';
 """
+# By stamp, so that a round appends its records, whatever their ids, and a window reads those that
+# leave it in one piece; random is only the small index. No index on persons: each round would touch
+# all of it, and whoever forgets a person rewrites the file anyway.
 
 WITHOUT_IDS = """
 CREATE TABLE multiset(
     stamp INTEGER NOT NULL, payload BLOB NOT NULL, person TEXT,
     n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n > 0), PRIMARY KEY (stamp, payload)
 ) WITHOUT ROWID;
-CREATE INDEX multiset_person ON multiset(person) WHERE person IS NOT NULL;
 """
 
 RELEASES = """

@@ -8,15 +8,19 @@ is there: a difference that does not fit is a contradiction, and nothing is chan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Protocol
 
 from retrodp.errors import StoreCorruptError
 from retrodp.store.database import Database
-from retrodp.stream.update import Changes, Record
+from retrodp.stream.update import Changes, Record, made_record
 
 Point = tuple[int, bytes]
+
+_AT_ONCE = 500
+_by_stamp = itemgetter(2)
+_row = itemgetter(2, 0, 1, 3, 4)
 
 
 class Survivors(Protocol):
@@ -34,8 +38,8 @@ class Survivors(Protocol):
     def with_stamp(self, stamp: int) -> list[Record]:
         """Survivors of one stamp round."""
 
-    def of_person(self, person: str) -> list[Record]:
-        """Survivors of one person."""
+    def of_persons(self, persons: Collection[str]) -> list[Record]:
+        """Survivors of some persons."""
 
     def of_id(self, identifier: str) -> list[Record]:
         """Survivors with this id, in any namespace."""
@@ -49,27 +53,25 @@ class RecordTable:
 
     def apply(self, changes: Changes) -> None:
         """Take out what ended, put in what begun; inside the caller's transaction."""
-        ended = sorted(changes.ended, key=itemgetter(0, 1))
-        begun = sorted(changes.begun, key=itemgetter(0, 1))
+        ended = sorted(changes.ended, key=_by_stamp)
+        begun = sorted(changes.begun, key=_by_stamp)  # near the order of the key
         gone = self._database.many(
             "DELETE FROM records WHERE space = ? AND id = ? AND stamp = ? AND person IS ? "
             "AND payload = ?",
             (record[:5] for record in ended),
         )
-        come = self._database.many(
-            "INSERT INTO records VALUES (?, ?, ?, ?, ?)", (record[:5] for record in begun)
-        )
+        come = self._database.inserted("records", list(map(_row, begun)))
         if (gone, come) != (len(ended), len(begun)):
             raise _contradiction()
 
     def all(self, size: int) -> Iterator[list[Record]]:
-        """All survivors by namespace and id, in batches of at most `size`."""
-        batch = self._select("ORDER BY space, id LIMIT ?", size)
+        """All survivors by stamp, namespace and id, in batches of at most `size`."""
+        batch = self._select("ORDER BY stamp, space, id LIMIT ?", size)
         while batch:
             yield batch
             last = batch[-1]
-            after = "WHERE (space, id) > (?, ?) ORDER BY space, id LIMIT ?"
-            batch = self._select(after, last.space, last.id, size)
+            after = "WHERE (stamp, space, id) > (?, ?, ?) ORDER BY stamp, space, id LIMIT ?"
+            batch = self._select(after, last.stamp, last.space, last.id, size)
 
     def count(self) -> int:
         """Number of survivors."""
@@ -79,9 +81,12 @@ class RecordTable:
         """Survivors of one stamp round."""
         return self._select("WHERE stamp = ? ORDER BY space, id", stamp)
 
-    def of_person(self, person: str) -> list[Record]:
-        """Survivors of one person."""
-        return self._select("WHERE person = ? ORDER BY space, id", person)
+    def of_persons(self, persons: Collection[str]) -> list[Record]:
+        """Survivors of some persons."""
+        found: list[Record] = []
+        for some, marks in in_groups(persons):
+            found += self._select(f"WHERE person IN ({marks}) ORDER BY stamp, space, id", *some)
+        return found
 
     def of_id(self, identifier: str) -> list[Record]:
         """Survivors with this id, in any namespace."""
@@ -100,7 +105,7 @@ class RecordTable:
 
     def _select(self, rest: str, *values: object) -> list[Record]:
         sql = f"SELECT space, id, stamp, person, payload, 1 FROM records {rest}"  # noqa: S608
-        return self._database.made(Record._make, sql, values)
+        return self._database.made(made_record, sql, values)
 
 
 class PointTable:
@@ -123,9 +128,10 @@ class PointTable:
         if gone + fewer != len(ended):
             raise _contradiction()
         begun = sorted(changes.begun, key=itemgetter(2, 4))
-        self._database.many(
-            "INSERT INTO multiset VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
-            ((record.stamp, record.payload, record.person, record.count) for record in begun),
+        self._database.inserted(
+            "multiset",
+            [(record.stamp, record.payload, record.person, record.count) for record in begun],
+            rest="ON CONFLICT DO UPDATE SET n = n + excluded.n",
         )
 
     def all(self, size: int) -> Iterator[list[Record]]:
@@ -145,9 +151,12 @@ class PointTable:
         """Survivors of one stamp round."""
         return self._select("WHERE stamp = ? ORDER BY payload", stamp)
 
-    def of_person(self, person: str) -> list[Record]:
-        """Survivors of one person."""
-        return self._select("WHERE person = ? ORDER BY stamp, payload", person)
+    def of_persons(self, persons: Collection[str]) -> list[Record]:
+        """Survivors of some persons."""
+        found: list[Record] = []
+        for some, marks in in_groups(persons):
+            found += self._select(f"WHERE person IN ({marks}) ORDER BY stamp, payload", *some)
+        return found
 
     def of_id(self, identifier: str) -> list[Record]:
         """None: the points of this stream have no ids."""
@@ -165,7 +174,15 @@ class PointTable:
 
     def _select(self, rest: str, *values: object) -> list[Record]:
         sql = f"SELECT '', '', stamp, person, payload, n FROM multiset {rest}"  # noqa: S608
-        return self._database.made(Record._make, sql, values)
+        return self._database.made(made_record, sql, values)
+
+
+def in_groups(texts: Collection[str]) -> Iterator[tuple[list[str], str]]:
+    """Some texts at a time, and as many question marks for a statement."""
+    ordered = sorted(set(texts))
+    for start in range(0, len(ordered), _AT_ONCE):
+        some = ordered[start : start + _AT_ONCE]
+        yield some, ", ".join("?" * len(some))
 
 
 def _copies(records: list[Record]) -> list[tuple[Point, int]]:

@@ -7,7 +7,7 @@ may see them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from retrodp.store.database import Database
 
@@ -19,31 +19,40 @@ def read(database: Database, release: str) -> dict[bytes, int]:
     )
 
 
-def add(database: Database, release: str, delta: Mapping[bytes, int]) -> None:
+def add(
+    database: Database,
+    release: str,
+    delta: Mapping[bytes, int],
+    *,
+    gone: Collection[bytes] | None = None,
+) -> None:
     """Add to the totals of a release; inside the caller's transaction.
+
+    Args:
+        database: Of the ledger.
+        release: Name.
+        delta: What to add.
+        gone: The coordinates whose total becomes 0, if the caller knows them.
 
     Raises:
         CapacityError: A total would leave the 64-bit integers.
     """
-    changes = sorted((key, value) for key, value in delta.items() if value)
-    database.many(
-        "INSERT INTO totals VALUES (?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET value = value + excluded.value",
-        ((release, key, value) for key, value in changes),
+    changes = [(release, key, value) for key, value in sorted(delta.items()) if value]
+    database.inserted(
+        "totals", changes, rest="ON CONFLICT DO UPDATE SET value = value + excluded.value"
     )
+    maybe_gone = [key for _, key, _ in changes] if gone is None else sorted(gone)
     database.many(
         "DELETE FROM totals WHERE release = ? AND key = ? AND value = 0",
-        ((release, key) for key, _ in changes),
+        ((release, key) for key in maybe_gone),
     )
 
 
 def replace(database: Database, release: str, totals: Mapping[bytes, int]) -> None:
     """Put these totals in the place of all totals of a release; inside the caller's transaction."""
     database.execute("DELETE FROM totals WHERE release = ?", (release,))
-    database.many(
-        "INSERT INTO totals VALUES (?, ?, ?)",
-        ((release, key, value) for key, value in sorted(totals.items()) if value),
-    )
+    rows = [(release, key, value) for key, value in sorted(totals.items()) if value]
+    database.inserted("totals", rows)
 
 
 def releases(database: Database) -> list[str]:

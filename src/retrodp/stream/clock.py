@@ -12,21 +12,26 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from retrodp.errors import DataError, PlanError, StoreCorruptError, UsageError
 from retrodp.plan.calendar import Calendar
 from retrodp.plan.duration import ROUND_LENGTHS
 from retrodp.plan.settings import StreamPlan
 from retrodp.plan.zone import (
+    MICROS_PER_HOUR,
     Moment,
     TimeReader,
     local_of_instant,
+    moment_of_local,
     moment_of_value,
     zone,
 )
+
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 NOT_A_TIME = "not an ISO 8601 date or time"
 """The only reason for refusing a time; it quotes no value."""
@@ -56,6 +61,20 @@ class Moments:
     nonexistent_rows: list[bool] | None = None
 
 
+class LocalTimes(NamedTuple):
+    """Local times on the time line, one entry a row.
+
+    Attributes:
+        micros: Microseconds since 1970-01-01 UTC.
+        ambiguous: It happened twice; the first was taken.
+        nonexistent: It never happened; it was shifted forward by the gap.
+    """
+
+    micros: Integers
+    ambiguous: npt.NDArray[np.bool_]
+    nonexistent: npt.NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
     """Rounds 1..T on the time line.
@@ -66,11 +85,13 @@ class Clock:
         timezone: IANA name of the zone of local times.
         past: When the rounds before round 1 began, in order, if a store goes on from an earlier
             one: the last of them began round 0, a stamp that its records may have.
+        own: How many of these rounds, the last ones, the store itself closed, in earlier epochs.
     """
 
     boundaries: tuple[int, ...]
     timezone: str
     past: tuple[int, ...] = ()
+    own: int = 0
 
     @classmethod
     def of(
@@ -108,13 +129,18 @@ class Clock:
 
     @classmethod
     def from_boundaries(
-        cls, boundaries: Sequence[int], *, timezone: str = "UTC", past: Sequence[int] = ()
+        cls,
+        boundaries: Sequence[int],
+        *,
+        timezone: str = "UTC",
+        past: Sequence[int] = (),
+        own: int = 0,
     ) -> Clock:
         """The clock of a resolved plan: nothing is recomputed."""
         instants = (*past, *boundaries)
         if len(boundaries) < 2 or any(not early < late for early, late in pairwise(instants)):
             raise StoreCorruptError("The round boundaries of the resolved plan do not increase.")
-        return cls(boundaries=tuple(boundaries), timezone=timezone, past=tuple(past))
+        return cls(boundaries=tuple(boundaries), timezone=timezone, past=tuple(past), own=own)
 
     @property
     def horizon(self) -> int:
@@ -127,6 +153,11 @@ class Clock:
 
     def rounds_of(self, instants: Sequence[int]) -> list[int]:
         """`round_of` for many instants, in their order."""
+        rounds: list[int] = self.rounds_at(np.asarray(instants, np.int64)).tolist()
+        return rounds
+
+    def rounds_at(self, instants: Integers) -> Integers:
+        """`round_of` for many instants, shape `(n,)`."""
         return _places(self.boundaries, instants)
 
     @property
@@ -136,8 +167,12 @@ class Clock:
 
     def stamps_of(self, instants: Sequence[int]) -> list[int]:
         """Round of each instant, those of the past included; `first_stamp - 1` before all."""
-        places = _places((*self.past, *self.boundaries), instants)
-        return [place - len(self.past) for place in places]
+        stamps: list[int] = self.stamps_at(np.asarray(instants, np.int64)).tolist()
+        return stamps
+
+    def stamps_at(self, instants: Integers) -> Integers:
+        """`stamps_of` for many instants, shape `(n,)`."""
+        return _places((*self.past, *self.boundaries), instants) - len(self.past)
 
     def last_ended(self, now: int) -> int:
         """Last round that has ended at `now`; 0 if none has."""
@@ -214,6 +249,29 @@ class Clock:
             never if any(never) else None,
         )
 
+    def instants_of_local(self, local: Integers) -> LocalTimes:
+        """Instants of many local times, as `parse_many` reads them one by one.
+
+        Args:
+            local: Microseconds since a local 1970-01-01, shape `(n,)`. What no calendar of the
+                years 1 to 9999 shows is taken for UTC: it lies in no round.
+
+        Time: linear; the zone is asked once for each local hour in which its clocks stand still.
+        """
+        reader = TimeReader(zone(self.timezone))
+        hours, of_hour = np.unique(local // MICROS_PER_HOUR, return_inverse=True)
+        offsets = [reader.steady_offset_at(hour) for hour in hours.tolist()]
+        steady = np.array([offset or 0 for offset in offsets], np.int64)
+        micros = local - steady[of_hour]
+        ambiguous, nonexistent = np.zeros((2, len(local)), np.bool_)
+        changing = np.array([offset is None for offset in offsets], np.bool_)
+        for row in np.flatnonzero(changing[of_hour]).tolist():
+            moment = moment_of_local(int(local[row]), zone(self.timezone))
+            micros[row] = moment.micros
+            ambiguous[row] = moment.local == "ambiguous"
+            nonexistent[row] = moment.local == "nonexistent"
+        return LocalTimes(micros, ambiguous, nonexistent)
+
     def text_of(self, instant: int) -> str:
         """An instant as ISO 8601 with the offset of the plan's zone."""
         return local_of_instant(instant, zone(self.timezone)).isoformat()
@@ -228,13 +286,10 @@ class Clock:
         return None
 
 
-def _places(boundaries: Sequence[int], instants: Sequence[int]) -> list[int]:
+def _places(boundaries: Sequence[int], instants: Integers) -> Integers:
     """How many of the boundaries lie at or before each instant."""
-    where = np.searchsorted(
-        np.asarray(boundaries, np.int64), np.asarray(instants, np.int64), side="right"
-    )
-    places: list[int] = where.tolist()
-    return places
+    places = np.searchsorted(np.asarray(boundaries, np.int64), instants, side="right")
+    return places.astype(np.int64, copy=False)
 
 
 class _Cell(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrodp.plan.columns import Canonical, Column
+from retrodp.stream.cells import ArrowCells, Instants
 from retrodp.stream.clock import Clock
 from retrodp.stream.update import Op
 
@@ -84,6 +85,10 @@ class _Coded:
     """The distinct cells of a column and which row has which."""
 
     def __init__(self, cells: Sequence[object]) -> None:
+        self.distinct: list[Any]
+        if isinstance(cells, ArrowCells):  # an Arrow column has one type
+            self.distinct, self.codes = cells.coded()
+            return
         keys: Sequence[object] = cells
         mixed = len(set(map(type, cells)) - {type(None)}) > 1
         if mixed:  # 1, 1.0 and True are equal, but not the same to a plan
@@ -91,7 +96,7 @@ class _Coded:
         position = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         self.codes = np.fromiter(map(position.__getitem__, keys), np.intp, len(keys))
         distinct: list[Any] = list(position)
-        self.distinct: list[Any] = [cell for _, cell in distinct] if mixed else distinct
+        self.distinct = [cell for _, cell in distinct] if mixed else distinct
 
     def spread(self, of_distinct: list[Any]) -> list[Any]:
         """One value per row."""
@@ -123,8 +128,9 @@ def read_ops(cells: Sequence[object]) -> Read[Ints]:
     return Read(values, coded.reasons([UNKNOWN_OP if op is None else None for op in ops]))
 
 
-def read_ids(cells: list[Any]) -> Read[list[str]]:
+def read_ids(given: Sequence[object]) -> Read[list[str]]:
     """Ids as NFC text; a whole number stands for its digits."""
+    cells: list[Any] = given.plain if isinstance(given, ArrowCells) else list(given)
     if set(map(type, cells)) == {str} and all(cells) and "".join(cells).isascii():
         return Read(cells, {})  # ASCII is its own normal form
     ids: list[str] = []
@@ -148,6 +154,9 @@ def read_counts(cells: Sequence[object]) -> Read[list[int]]:
 
 def read_times(cells: Sequence[object], clock: Clock) -> Read[Times]:
     """Instants, as the clock reads them; null is no time and not refused."""
+    instants = cells.instants() if isinstance(cells, ArrowCells) else None
+    if instants is not None:
+        return Read(_times_of(instants, clock), {})
     coded = _Coded(cells)
     distinct = [None if _is_missing(cell) else cell for cell in coded.distinct]
     moments = clock.parse_many(distinct)
@@ -165,6 +174,21 @@ def read_times(cells: Sequence[object], clock: Clock) -> Read[Times]:
         coded.flags(nonexistent),
     )
     return Read(times, coded.reasons(moments.reasons))
+
+
+def _times_of(instants: Instants, clock: Clock) -> Times:
+    nowhere = np.zeros(len(instants.micros), np.bool_)
+    if not instants.local:
+        return Times(instants.micros, instants.null, nowhere, nowhere, nowhere)
+    read = clock.instants_of_local(instants.micros)
+    given = ~instants.null
+    return Times(
+        np.where(given, read.micros, 0),
+        instants.null,
+        nowhere,
+        read.ambiguous & given,
+        read.nonexistent & given,
+    )
 
 
 def read_column(cells: Sequence[object], column: Column) -> Read[Values]:

@@ -6,16 +6,16 @@ where a number is meant. Every cell is hashable. Knows no plan and no meaning of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from retrodp.errors import SourceError
+from retrodp.stream.cells import cells_of_arrow
 
 
 class _NotAScalar:
@@ -35,7 +35,7 @@ class Piece(Protocol):
     def rows(self) -> int:
         """How many rows."""
 
-    def cells(self, name: str) -> list[object]:
+    def cells(self, name: str) -> Sequence[object]:
         """The cells of one column, null as None."""
 
 
@@ -50,7 +50,7 @@ class ArrowPiece:
         """How many rows."""
         return int(self.batch.num_rows)
 
-    def cells(self, name: str) -> list[object]:
+    def cells(self, name: str) -> Sequence[object]:
         """The cells of one column; times finer than a microsecond are cut to it."""
         return _cells_of_arrow(self.batch.column(name))
 
@@ -66,7 +66,7 @@ class PandasPiece:
         """How many rows."""
         return len(self.frame)
 
-    def cells(self, name: str) -> list[object]:
+    def cells(self, name: str) -> Sequence[object]:
         """The cells of one column."""
         column = self.frame.iloc[:, [str(own) for own in self.frame.columns].index(name)]
         if column.dtype == object:
@@ -126,32 +126,8 @@ def _cell_of_object(value: object) -> object:
     return NOT_A_SCALAR if type(value).__hash__ is None else value
 
 
-def _cells_of_arrow(array: Any) -> list[object]:
-    kind = array.type
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        array = pc.cast(array, pa.timestamp("us", kind.tz), safe=False)
-    if _has_plain_cells(kind):
-        plain: list[object] = array.to_pylist()
-        return plain
-    try:
-        coded = array if pa.types.is_dictionary(kind) else array.dictionary_encode()
-    except pa.ArrowNotImplementedError:
+def _cells_of_arrow(array: Any) -> Sequence[object]:
+    cells = cells_of_arrow(array)
+    if cells is None:
         return [NOT_A_SCALAR if valid else None for valid in array.is_valid().to_pylist()]
-    # One Python object per distinct value, then a take; the last place stands for null.
-    distinct = np.empty(len(coded.dictionary) + 1, dtype=object)
-    distinct[:-1] = coded.dictionary.to_pylist()
-    codes = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    taken: list[object] = distinct[codes].tolist()
-    return taken
-
-
-def _has_plain_cells(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_boolean(kind)
-        or types.is_integer(kind)
-        or types.is_floating(kind)
-    )
+    return cells

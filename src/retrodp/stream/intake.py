@@ -19,6 +19,7 @@ import numpy as np
 
 from retrodp.plan.columns import Canonical, Column
 from retrodp.plan.plan import Plan
+from retrodp.stream.cells import picked
 from retrodp.stream.clock import Clock
 from retrodp.stream.fields import (
     MISSING,
@@ -258,8 +259,8 @@ class Intake:
             at.micros[at.null & refusals.alive] = default_at
         if not self.plan.stream.date_only_at:
             refusals.where(at.date_only, name, DATE_ONLY)
-        arrived = np.asarray(self.clock.rounds_of(at.micros.tolist()), np.int64)
-        refusals.where(arrived < 1, name, BEFORE_START)
+        arrived = self.clock.stamps_at(at.micros)
+        refusals.where(arrived < 1 - self.clock.own, name, BEFORE_START)
         refusals.where(arrived > self.clock.horizon, name, AFTER_HORIZON)
         return at, arrived
 
@@ -271,7 +272,7 @@ class Intake:
         read = self._times(raw, name)
         time = read.values
         refusals.add(name, {row: why for row, why in read.reasons.items() if writes[row]})
-        named = np.asarray(self.clock.stamps_of(time.micros.tolist()), np.int64)
+        named = self.clock.stamps_at(time.micros)
         stamp = np.where(writes, np.where(time.null, arrived, named), 0)
         refusals.where(writes & (stamp < self.clock.first_stamp), name, BEFORE_START)
         refusals.where(writes & (stamp > arrived), name, AFTER_ARRIVAL)
@@ -316,7 +317,7 @@ class Intake:
             cells = raw.cells(column.from_)
             if column.from_ not in raw.columns:
                 refusals.add(column.from_, dict.fromkeys(rows.tolist(), ONLY_DELETES))
-            read = read_column(cells if whole else [cells[row] for row in rows], column)
+            read = read_column(cells if whole else picked(cells, rows), column)
             refusals.add(column.from_, {int(rows[row]): why for row, why in read.reasons.items()})
             columns.append(read.values.cells)
             if column.name == self.plan.stream.person:

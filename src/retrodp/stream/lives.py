@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 
-from retrodp.stream.update import Changes, Op, QueuedUpdate, Record
+from retrodp.stream.update import Changes, Op, QueuedUpdate, Record, made_record
 
 in_order = itemgetter(0, 1, 2, 3, 4, 5)
 """Sort key: id, then `at`, then rank, then the smallest canonical encoding (payload, stamp)."""
@@ -51,22 +51,24 @@ def apply_round(
     begun: list[Record] = []
     ignored = 0
     same_time = 0
-    for (space, id_), of_one_id in groupby(sorted(updates, key=in_order), key=_id_of):
-        before = running.get((space, id_))
+    add, delete = int(Op.ADD), int(Op.DELETE)
+    for name, of_one_id in groupby(sorted(updates, key=in_order), key=_id_of):
+        before = running.get(name)
         life = before
-        blocked = remembered is not None and (space, id_) in remembered
+        blocked = remembered is not None and name in remembered
         last_at: int | None = None
         for update in of_one_id:
             same_time += update.at == last_at
             last_at = update.at
-            if update.op == Op.DELETE:
+            op = update.op
+            if op == delete:
                 life = None
                 blocked = remembered is not None
-            elif update.op == Op.ADD and (blocked or life is not None):
+            elif op == add and (blocked or life is not None):
                 ignored += 1
             else:
                 blocked = False
-                life = Record(space, id_, update.stamp, update.person, update.payload)
+                life = made_record((*name, update.stamp, update.person, update.payload, 1))
         if life == before:
             continue
         if before is not None:

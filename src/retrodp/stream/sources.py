@@ -14,7 +14,7 @@ import codecs
 import csv
 import glob
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +100,7 @@ class RawBatch:
 
     file: str
     lines: Sequence[int]
-    columns: dict[str, list[object]]
+    columns: Mapping[str, Sequence[object]]
     refused: tuple[RefusedRow, ...] = ()
     extra: tuple[str, ...] = ()
 
@@ -112,7 +112,7 @@ class RawBatch:
         """Line of the first row; 0 without rows."""
         return self.lines[0] if self.lines else 0
 
-    def cells(self, name: str) -> list[object]:
+    def cells(self, name: str) -> Sequence[object]:
         """The cells of a column; null in every row if the source lacks it."""
         return self.columns.get(name, [None] * len(self.lines))
 

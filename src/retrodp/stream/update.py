@@ -7,9 +7,10 @@ statistic. The rows are data: they are never published, printed or logged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import NamedTuple
 
 
@@ -68,6 +69,13 @@ class Record(NamedTuple):
     person: str | None
     payload: bytes
     count: int = 1  # type: ignore[assignment]  # hides tuple.count
+
+
+made_update: Callable[[Iterable[object]], QueuedUpdate] = partial(tuple.__new__, QueuedUpdate)
+"""A waiting update from its fields in order; quicker than naming them where there are many."""
+
+made_record: Callable[[Iterable[object]], Record] = partial(tuple.__new__, Record)
+"""A record from its fields in order, all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ their noise would cancel. The direction of travel is a weight only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -167,6 +168,32 @@ def best_delannoy(horizon: int) -> DelannoyFactor:
             best = (4 * w * z * z, w, z)
         z += 1
     return DelannoyFactor(horizon=horizon, w=best[1], z=best[2])
+
+
+def least_delannoy(
+    horizon: int, cost: Callable[[DelannoyFactor], float], *, most_w: int
+) -> DelannoyFactor:
+    """The (w, z) of least cost, where costs have one valley over z; on a tie the less noise.
+
+    The search goes down and up from the z of `best_delannoy` as long as the cost falls.
+
+    Args:
+        horizon: Rounds covered.
+        cost: What to minimise, such as a threshold.
+        most_w: Nodes a round beyond which no factor is tried.
+    """
+    start = best_delannoy(horizon)
+    best, lowest = start, cost(start)
+    for direction in (-1, 1):
+        z = start.z + direction
+        while z >= 1 and (w := least_w(horizon, z)) <= most_w:
+            factor = DelannoyFactor(horizon=horizon, w=w, z=z)
+            found = cost(factor)
+            if found >= lowest:
+                break
+            best, lowest = factor, found
+            z += direction
+    return best
 
 
 def least_w(horizon: int, z: int) -> int:
