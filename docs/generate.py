@@ -29,6 +29,7 @@ LAYERS = (
     "statistics",
     "noise",
     "mechanisms",
+    "clustering",
     "store",
     "engine",
     "views",

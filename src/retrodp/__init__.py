@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from retrodp.engine.check import check
+    from retrodp.engine.code import code_allowed
     from retrodp.engine.forget import Forgotten, Receipt
     from retrodp.engine.store import Ingested, Release, Store
     from retrodp.engine.verify import Verified, verify
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from retrodp.mechanisms.answer import Answer
     from retrodp.mechanisms.counter import Counter
     from retrodp.mechanisms.histogram import Histogram, SparseHistogram
+    from retrodp.mechanisms.oneshot.own import private
+    from retrodp.noise.coins import Coins
     from retrodp.noise.key import KeyTree, NoiseKeys
     from retrodp.plan.plan import Plan
     from retrodp.privacy.budget import ApproxDP, PureDP, zCDP
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answer": "mechanisms.answer",
     "ApproxDP": "privacy.budget",
+    "Coins": "noise.coins",
     "Counter": "mechanisms.counter",
     "Forgotten": "engine.forget",
     "Histogram": "mechanisms.histogram",
@@ -44,6 +48,8 @@ _HOMES = {
     "Store": "engine.store",
     "Verified": "engine.verify",
     "check": "engine.check",
+    "code_allowed": "engine.code",
+    "private": "mechanisms.oneshot.own",
     "verify": "engine.verify",
     "zCDP": "privacy.budget",
 }
@@ -51,6 +57,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ApproxDP",
+    "Coins",
     "Counter",
     "Forgotten",
     "Histogram",
@@ -66,6 +73,8 @@ __all__ = [
     "Store",
     "Verified",
     "check",
+    "code_allowed",
+    "private",
     "verify",
     "zCDP",
 ]

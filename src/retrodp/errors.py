@@ -40,6 +40,12 @@ class UsageError(RetrodpError):
     code = "usage"
 
 
+class ExtraMissingError(UsageError):
+    """Something that needs an optional dependency which is not installed."""
+
+    code = "extra_missing"
+
+
 class PlanError(RetrodpError):
     """A plan, or a public parameter, that cannot be right."""
 

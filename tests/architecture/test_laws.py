@@ -16,16 +16,21 @@ ALLOWED = {
     "privacy": {"errors", "_check"},
     "plan": {"errors", "_check", "privacy"},
     "stream": {"errors", "_check", "privacy", "plan"},
-    "statistics": {"errors", "_check", "privacy", "plan", "stream"},
+    # Of the noise its keyed functions of labels and places alone: they hold no law and no key tree.
+    "statistics": {"errors", "_check", "privacy", "plan", "stream", "noise.labels", "noise.prf"},
     "noise": {"errors", "_check", "privacy", "plan", "stream"},
     "mechanisms": {
         *("errors", "_check", "privacy", "plan", "stream", "statistics", "noise", "postprocess"),
+    },
+    "clustering": {
+        *("errors", "_check", "privacy", "plan", "stream", "statistics", "noise", "mechanisms"),
     },
     "postprocess": {"errors", "_check", "privacy", "plan"},
     "store": {"errors", "_check", "privacy", "plan", "stream", "noise", "mechanisms"},
     "engine": {
         *("errors", "_check", "privacy", "plan", "stream", "statistics", "noise"),
         *("mechanisms", "postprocess", "store"),
+        "clustering",
     },
     "views": {"errors", "_check", "privacy", "plan", "mechanisms.answer", "postprocess"}
     | {"store.releases"},
@@ -33,6 +38,7 @@ ALLOWED = {
     "audit": {
         *("errors", "_check", "privacy", "plan", "stream", "statistics", "noise"),
         *("mechanisms", "postprocess", "store", "engine"),
+        "clustering",
     },
     "cli": {"errors", "_check", "plan", "stream", "engine", "views", "demo", "store", "noise"}
     | {"audit"},

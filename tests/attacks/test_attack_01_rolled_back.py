@@ -15,6 +15,7 @@ from retrodp.noise.key import KeyTree
 from retrodp.privacy.budget import PureDP
 from retrodp.store.keyfile import PlainKeyFile
 from tests.support.answers import values_of
+from tests.support.mechanisms import pure
 from tests.support.plans import counting
 from tests.support.rows import add, delete, ingest
 from tests.support.stores import fingerprints, new_store, read_files, write_files
@@ -99,5 +100,5 @@ def test_twin_a_key_that_does_not_evolve_publishes_an_exact_difference(
         ingest(store, [delete("id1", 3), delete("id2", 3), delete("id3", 3)])
         again = store.close_round()
     with Store.open(ram / "store") as store:
-        first = store.releases[0].mechanism.release(3, {b"": 9}, store.key.tree)
+        first = pure(store.releases[0]).release(3, {b"": 9}, store.key.tree)
     assert values_of(first)[0] - values_of(again["lines"])[0] == 3

@@ -13,6 +13,7 @@ from retrodp.mechanisms.calibrate import choose_factor
 from retrodp.mechanisms.contract import Mechanism
 from retrodp.noise.key import KeyTree
 from tests.support.answers import values_of
+from tests.support.mechanisms import pure
 from tests.support.plans import counting
 from tests.support.rows import add, ingest
 from tests.support.stores import ROOT, new_store, published
@@ -36,7 +37,7 @@ def test_a_key_opens_the_current_round_and_few_before(ram: Path) -> None:
     with new_store(ram / "store", plan) as store:
         ingest(store, [add(f"id{number}", number) for number in range(1, 31)])
         store.close_through(20)
-        exact = opened(ram / "store", store.key.tree, store.releases[0].mechanism)
+        exact = opened(ram / "store", store.key.tree, pure(store.releases[0]))
         admitted = openable_rounds(store)["lines"]
         assert verify(store).document["key"]["past_rounds_still_open"] == {"lines": admitted}
     assert exact.pop(20) == 20  # the current round stays open so that it can be verified
@@ -59,7 +60,7 @@ def test_after_the_last_round_and_a_forget_nothing_can_be_opened(ram: Path) -> N
         ingest(store, [add("a", 1)])
         store.close_through(6)
         store.forget(["a"])
-        assert opened(ram / "store", store.key.tree, store.releases[0].mechanism) == {}
+        assert opened(ram / "store", store.key.tree, pure(store.releases[0])) == {}
 
 
 def test_twin_a_fixed_root_opens_every_round_for_ever(ram: Path) -> None:
@@ -67,5 +68,5 @@ def test_twin_a_fixed_root_opens_every_round_for_ever(ram: Path) -> None:
         ingest(store, [add(f"id{number}", number) for number in range(1, 7)])
         store.close_through(6)
         kept = KeyTree.from_root(ROOT, b"test-fixed", 6)
-        exact = opened(ram / "store", kept, store.releases[0].mechanism)
+        exact = opened(ram / "store", kept, pure(store.releases[0]))
     assert exact == {round_: round_ for round_ in range(1, 7)}

@@ -39,7 +39,7 @@ def thresholds(made: Plan) -> dict[str, tuple[float, Fraction]]:
     resolved = resolve(made)
     costs = {}
     for release, entry in zip(compile_plan(made, resolved), resolved.releases, strict=True):
-        noise: Any = release.mechanism.noise  # type: ignore[attr-defined]
+        noise: Any = release.mechanism.noise  # type: ignore[union-attr]
         crossing = summed_tail(noise.process, entry["threshold"] - 1)
         costs[release.name] = (crossing, Fraction(entry["threshold_delta"]))
     return costs

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from retrodp.engine.close import answers
+from retrodp.engine.states import made
 from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
 from retrodp.engine.verify import verify
@@ -27,7 +27,9 @@ def store_with_nine(path: Path) -> Store:
 def recomputed(store: Store) -> int:
     """What a comparison that shows its numbers would show."""
     totals = recount(store.releases, [], store.round, store.ledger.survivors())
-    [answer] = answers(store.releases, store.round, totals, store.key.tree)
+    [answer] = made(
+        store.releases, store.round, totals, store.key.tree, begun={}, states={}
+    ).answers
     return values_of(answer)[0]
 
 
@@ -72,5 +74,7 @@ def test_twin_a_comparison_that_applies_what_waits_publishes_an_exact_difference
             for batch in store.ledger.survivors()
         ]
         totals = recount(store.releases, [], store.round, kept)
-        [answer] = answers(store.releases, store.round, totals, store.key.tree)
+        [answer] = made(
+            store.releases, store.round, totals, store.key.tree, begun={}, states={}
+        ).answers
     assert noisy - values_of(answer)[0] == len(gone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,6 +57,26 @@ def test_people_get_tables_and_the_seed(capsys: pytest.CaptureFixture[str]) -> N
     assert "adaptive game" in printed
     assert "planted faults" in printed
     assert "Again: --seed" in printed
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("what", ["privacy", "retroactivity"])
+def test_what_cannot_be_made_here_is_left_out_aloud_and_changes_no_exit_code(
+    what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "sklearn" else real(name)
+    )
+    seed = ["--seed", SEED.hex]
+    with monkeypatch.context() as everything_there:
+        everything_there.setattr(importlib.util, "find_spec", real)
+        code = run(["audit", what, *seed])
+    assert "LEFT OUT" not in capsys.readouterr().out
+    assert run(["audit", what, *seed]) == code
+    printed = capsys.readouterr().out
+    assert "1 left out" in printed
+    assert "LEFT OUT: kmeans: Install the extra: pip install 'retrodp[cluster]'." in printed
 
 
 @pytest.mark.usefixtures("small")

@@ -12,6 +12,7 @@ from retrodp.audit.subjects import STREAMS, Stream, plan_of
 from retrodp.plan.plan import Plan
 from retrodp.stream.update import Arrivals
 from tests.audit.sizes import SEED
+from tests.support.mechanisms import pure
 from tests.support.stores import new_store
 from tests.support.stores import published as published_by_store
 
@@ -59,7 +60,7 @@ def test_a_history_gives_the_bytes_that_a_store_publishes(
     with new_store(ram / "other", plan) as store:
         releases, keys = store.releases, store.key.tree
     rounds = exact_rounds(plan, releases, history, keys)
-    answers = published({one.name: one.mechanism for one in releases}, rounds, keys)
+    answers = published({one.name: pure(one) for one in releases}, rounds, keys)
     assert [{name: answer.to_bytes() for name, answer in round_.items()} for round_ in answers] == [
         of_store[round_] for round_ in range(1, HORIZON + 1)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import get_args
 
 import msgspec
@@ -9,7 +10,16 @@ import pytest
 
 from retrodp.audit import subjects
 from retrodp.audit.cases import outlines
-from retrodp.audit.subjects import MODELS, STREAMS, fillings, plan_of
+from retrodp.audit.report import document, failed, rows_left_out
+from retrodp.audit.revised import REVISED
+from retrodp.audit.subjects import (
+    MODELS,
+    STREAMS,
+    compiled_fillings,
+    fillings,
+    left_out,
+    plan_of,
+)
 from retrodp.engine.compile import statistic_of
 from retrodp.errors import UsageError
 from retrodp.plan.kinds import KINDS, Kind
@@ -17,7 +27,7 @@ from retrodp.plan.releases import FactorChoice
 
 
 def test_every_kind_of_the_registry_is_audited() -> None:
-    audited = {filling.table["kind"] for filling in fillings()}
+    audited = {filling.table["kind"] for filling in [*fillings(), *compiled_fillings()]}
     assert audited == {name for name, kind in KINDS.items() if kind is not None}
 
 
@@ -34,7 +44,15 @@ def test_every_factor_window_and_condition_is_audited_for_every_filling() -> Non
     titles = {filling.title for filling in fillings()}
     firsts = {title.rpartition(", ")[0] for title in titles if title.endswith(", auto")}
     wanted = {*get_args(FactorChoice), "window", "window, binary", "where"}
-    assert titles == {f"{first}, {last}" for first in firsts for last in wanted}
+    revised = {title for title in titles if "revised" in title}
+    assert {title.partition(", ")[2] for title in revised} == set(REVISED)
+    titles -= revised
+    dictated = {"distinct fresh", "distinct flippancy", "distinct recompute"}
+    assert titles == {
+        f"{first}, {last}"
+        for first in firsts
+        for last in ({"auto", "window", "where"} if first in dictated else wanted)
+    }
 
 
 def test_deep_holds_all_that_is_short() -> None:
@@ -60,3 +78,28 @@ def test_plans_are_plans(stream: subjects.Stream, model: subjects.Model) -> None
     plan = plan_of({"r": {"kind": "count"}}, model=model, stream=stream, horizon=5)
     assert statistic_of(plan, plan.releases[0]).components[0].amount == 1
     assert plan.stream.ids == (stream != "points")
+
+
+@pytest.fixture
+def no_scikit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra `cluster`."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "sklearn" else real(name)
+    )
+
+
+@pytest.mark.usefixtures("no_scikit")
+def test_kinds_without_their_extra_are_left_out_and_said_to_be() -> None:
+    audited = {filling.table["kind"] for filling in [*fillings(), *compiled_fillings()]}
+    everything = {name for name, kind in KINDS.items() if kind is not None}
+    assert everything - audited == {"kmeans"}
+    (row,) = rows_left_out()
+    assert (row.mechanism, row.verdict) == ("kmeans", "left out")
+    assert "retrodp[cluster]" in row.measured
+    assert not failed([row])
+    assert document([row], seed="", deep=False)["counts"]["left out"] == 1
+
+
+def test_with_all_extras_nothing_is_left_out() -> None:
+    assert left_out() == {}

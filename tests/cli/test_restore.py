@@ -135,7 +135,7 @@ def test_a_store_of_which_more_was_published_goes_on_in_a_new_epoch(
     assert again.run(desk.rows("2.csv", *ROWS)).code == 3  # rounds 1 and 2 are before its start
     assert again.published() == {1: "2"}
     assert again.on_store("verify", forgotten=asked).code == 0
-    assert "With the 1 stores before it, it spends epsilon 1500" in again.on_store("status").out
+    assert "All epochs together spend epsilon 1500" in again.on_store("status").out
     assert desk.on_store("status", json=True).document["retired"] is True
     assert desk.on_store("close").code == 4
 

@@ -159,6 +159,40 @@ def test_a_point_moves_one_cell_a_scale_and_one_mean_by_the_norm_at_most() -> No
     )
 
 
+def test_where_a_point_falls_is_its_own_business_to_the_last_bit() -> None:
+    """In a matrix product another point more may change the last bits of all, and move them."""
+    scales = Scales.between(50, narrowest=0.1, widest=1.0, ratio=2.0)
+    points = in_ball(np.random.default_rng(0), 300, 50) * 0.5
+    for seed in range(3):
+        placed = scales.placed(bytes([seed]) * 32)
+        together = placed._signed_sums(points)
+        alone = np.concatenate([placed._signed_sums(one[None, :]) for one in points])
+        assert together.tolist() == alone.tolist()
+        assert placed.signs is not None
+        assert np.allclose(together, points @ placed.signs.T)
+
+
+def test_no_point_is_so_far_away_that_it_moves_more_than_one_point_may() -> None:
+    """An offset that overflows has no direction; as a whole number it would outweigh all noise."""
+    domain = Domain(centre=(0.0,) * 5, diameter=0.1)
+    far = np.array([[1e308] * 5, [-1.7e308, 0, 0, 0, 0], [1e200] * 5, [0.01] * 5])
+    inside = domain.inward(far)
+    assert np.isfinite(inside).all()
+    assert float((inside**2).sum(axis=1).max()) <= 0.25 * (1 + 1e-12)
+    steps = clipped_steps(inside, 0.5)
+    assert int((steps * steps).sum(axis=1).max()) <= RADIUS * RADIUS
+
+
+def test_the_origin_serves_every_wider_ball_within_the_proved_factor() -> None:
+    """On a line the factor is below 3, so that grids must go on to wider balls."""
+    for dimensions in (1, 2, 3):
+        found = dense_balls(np.zeros((0, dimensions)), 1, 0.05, BUDGET, keys=keys(0))
+        shape = dense_ball._Shape.of(np.zeros((0, dimensions)), 1, 0.05, None)
+        assert found.factor is not None
+        widest_served = max(shape.scales.widths) / 2
+        assert widest_served * found.factor >= 0.5 * (1 - 1e-9)
+
+
 def test_thresholds_are_those_that_empty_cells_reach_half_a_time() -> None:
     scales = Scales.between(2, narrowest=0.02, widest=0.3, ratio=math.sqrt(2))
     many = len(scales.widths)
@@ -198,6 +232,17 @@ def test_iterative_covers_every_dense_ball() -> None:
     found = iterative(points, 1500, 0.03, zCDP(2), most_points=6000, keys=keys(3))
     away = [distance(np.array([one.centre for one in found]), middle) for middle in middles]
     assert max(away) <= FACTOR * 0.03
+
+
+def test_points_outside_the_domain_are_taken_out_with_their_ball() -> None:
+    """They count where they are moved to; left there, they would be found in every call."""
+    rng = np.random.default_rng(1)
+    outside = np.array([3.0, 0.0]) + 0.01 * rng.normal(size=(2000, 2))
+    inside = np.array([-0.3, 0.0]) + 0.01 * rng.normal(size=(1800, 2))
+    points = np.vstack([outside, inside])
+    found = iterative(points, 1500, 0.05, zCDP(20), most_points=3800, keys=keys(4))
+    first, second = (one.centre for one in found[:2])
+    assert abs(float(first[0] - second[0])) > 0.5
 
 
 def test_twin_a_number_of_calls_from_the_points_would_tell_their_number() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import sklearn.cluster
+import threadpoolctl
 
 from retrodp.clustering import solver
-from retrodp.clustering.solver import Floats, kmeans, kmedian
+from retrodp.clustering.solver import Floats, kmeans, kmedian, lengths
 from retrodp.errors import UsageError
 
 Solve = Callable[..., Floats]
@@ -72,6 +75,36 @@ def test_a_unit_of_length_changes_nothing_but_the_unit() -> None:
     small = kmeans(points * 2.0**-30, weights, 4, coins=COINS)
     large = kmeans(points, weights, 4, coins=COINS)
     assert np.allclose(np.sort(small, axis=0) * 2.0**30, np.sort(large, axis=0))
+
+
+def test_the_limit_on_threads_is_never_lifted_by_another_thread() -> None:
+    """The limit is the process's: one that ends would free the threads of one that runs."""
+    points, weights = groups()
+    seen: list[int] = []
+    real = sklearn.cluster.KMeans.fit
+
+    def counting(model: object, *arguments: object, **named: object) -> object:
+        found = real(model, *arguments, **named)
+        seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sklearn.cluster.KMeans, "fit", counting)
+        with ThreadPoolExecutor(4) as pool:
+            made = [pool.submit(kmeans, points, weights, 7, coins=COINS) for _ in range(24)]
+            bytes_ = {one.result().tobytes() for one in made}
+    assert len(bytes_) == 1
+    assert len(seen) >= 24
+    assert set(seen) == {1}
+
+
+def test_a_length_is_the_vectors_own_business() -> None:
+    """To the last bit, however many others there are and however they lie in memory."""
+    vectors = np.random.default_rng(1).normal(size=(500, 37))
+    alone = np.concatenate([lengths(one[None, :]) for one in vectors])
+    assert lengths(vectors).tolist() == alone.tolist()
+    assert lengths(np.asfortranarray(vectors)).tolist() == alone.tolist()
+    assert np.allclose(alone, np.linalg.norm(vectors, axis=1))
 
 
 def test_a_missing_solver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from retrodp.errors import HorizonExceededError, KeyDestroyedError, PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import Mechanism
 from retrodp.noise.factors.dense import DenseFactor
+from retrodp.noise.product import ProductFactor
 from retrodp.privacy.loss import PureLoss
 from tests.contracts.mechanisms import CASES, HORIZON, IDS, TREE, Case, Recording
 from tests.support.answers import values_of
@@ -195,7 +196,7 @@ def test_the_declared_cost_is_that_of_an_independent_formula(case: Case, amount:
         spent = [loss.epsilon for loss in mechanism.cost() if isinstance(loss, PureLoss)]
         assert spent == [Fraction(factor.window_l1 * amount) / scale] == [1]
     else:
-        if not isinstance(factor, DenseFactor):
+        if not isinstance(factor, DenseFactor | ProductFactor):
             squares = sum(shift**2 * count for shift, count in factor.window_shape)
             assert squares == factor.window_l2sq
         assert rho == Fraction(factor.window_l2sq * amount**2) / (2 * scale)

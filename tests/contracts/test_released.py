@@ -20,6 +20,7 @@ from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.loss import pure_epsilon
 from tests.contracts.mechanisms import Recording
 from tests.contracts.released import CASES, IDS, TREE, Released
+from tests.support.mechanisms import pure
 from tests.support.vectors import HORIZON
 
 every_release = pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -33,7 +34,7 @@ def all_rounds(mechanism: Mechanism, exact: dict[bytes, int]) -> list[bytes]:
 @every_release
 def test_bytes_depend_on_key_plan_round_and_totals_alone(case: Released) -> None:
     """Not on the order of rounds or totals, on what was deleted, or on the process."""
-    exact, mechanism = case.exact(), case.make().mechanism
+    exact, mechanism = case.exact(), pure(case.make())
     made = all_rounds(mechanism, exact)
     backwards = [mechanism.release(r, exact, TREE).to_bytes() for r in reversed(ROUNDS)]
     gone = dict(reversed([*exact.items(), *((label + b"?", 0) for label in exact)]))
@@ -47,13 +48,13 @@ def test_a_plan_read_back_makes_the_same_bytes(case: Released) -> None:
     read = ResolvedPlan.from_json(case.resolved.to_json())
     (again,) = compile_plan(case.plan, read)
     exact = case.exact()
-    assert all_rounds(again.mechanism, exact) == all_rounds(case.make().mechanism, exact)
+    assert all_rounds(pure(again), exact) == all_rounds(pure(case.make()), exact)
 
 
 @every_release
 def test_noise_is_asked_for_by_public_labels_alone(case: Released) -> None:
     few, many = Recording(TREE), Recording(TREE)
-    mechanism = case.make().mechanism
+    mechanism = pure(case.make())
     mechanism.release(3, {}, few)
     mechanism.release(3, {label: 1000 * total for label, total in case.exact().items()}, many)
     assert few.labels == many.labels
@@ -64,7 +65,7 @@ def test_noise_is_asked_for_by_public_labels_alone(case: Released) -> None:
 def test_components_share_no_node(case: Released) -> None:
     """Each asks for its own nodes: as many labels as components times nodes."""
     seen, release = Recording(TREE), case.make()
-    release.mechanism.release(3, {}, seen)
+    pure(release).release(3, {}, seen)
     nodes = [label for label in seen.labels if label[0] == "node"]
     each = len(release.mechanism.factor.nodes(3))
     assert len(nodes) == each * len(release.statistic.components)
@@ -73,14 +74,14 @@ def test_components_share_no_node(case: Released) -> None:
 @every_release
 def test_no_description_holds_an_exact_value(case: Released) -> None:
     exact = {label: total * 7_654_321 for label, total in case.exact().items() if total}
-    mechanism = case.make().mechanism
+    mechanism = pure(case.make())
     said = json.dumps(mechanism.describe()) + repr(mechanism) + repr(mechanism.cost())
     assert [total for total in exact.values() if str(total) in said] == []
 
 
 @every_release
 def test_a_mechanism_is_frozen_and_exactly_retroactive(case: Released) -> None:
-    mechanism = case.make().mechanism
+    mechanism = pure(case.make())
     assert mechanism.retroactive == "exact"
     with pytest.raises((FrozenInstanceError, AttributeError)):
         mechanism.name = "other"  # type: ignore[misc]
@@ -90,7 +91,7 @@ def test_a_mechanism_is_frozen_and_exactly_retroactive(case: Released) -> None:
 
 @every_release
 def test_the_last_round_is_released_and_the_next_is_refused(case: Released) -> None:
-    mechanism, longer = case.make().mechanism, TREE.from_root(bytes(32), b"longer", HORIZON + 5)
+    mechanism, longer = pure(case.make()), TREE.from_root(bytes(32), b"longer", HORIZON + 5)
     assert mechanism.release(HORIZON, {}, TREE).round == HORIZON
     with pytest.raises(HorizonExceededError):
         mechanism.release(HORIZON + 1, {}, longer)
@@ -100,7 +101,7 @@ def test_the_last_round_is_released_and_the_next_is_refused(case: Released) -> N
 
 @every_release
 def test_an_answer_survives_its_bytes_and_its_intervals_hold_its_value(case: Released) -> None:
-    answer = case.make().mechanism.release(3, case.exact(), TREE)
+    answer = pure(case.make()).release(3, case.exact(), TREE)
     assert Answer.from_bytes(answer.to_bytes()) == answer
     assert answer.keys == tuple(sorted(answer.keys or (), key=str.encode))
     assert len(set(answer.keys)) == len(answer) > 0
@@ -121,7 +122,7 @@ def test_the_declared_cost_is_the_accountants_bill_and_nearly_all_of_the_budget(
     case: Released,
 ) -> None:
     statement = describe(case.plan, case.resolved)["budget"]
-    losses = case.make().mechanism.cost()
+    losses = pure(case.make()).cost()
     if case.model == "pure":
         assert pure_epsilon(losses) == case.plan.privacy.epsilon == 1
         return
@@ -146,5 +147,5 @@ def test_dense_noise_serves_vectors_at_the_same_cost(kind: str) -> None:
     spent = delta_of(release.mechanism.cost(), 1)
     assert 0.8 * parts["conversion"] < spent <= parts["conversion"]
     exact = Released(kind=kind, model="zcdp", unit="record").exact()
-    made = [release.mechanism.release(r, exact, TREE).to_bytes() for r in ROUNDS]
-    assert made == [release.mechanism.release(r, exact, TREE).to_bytes() for r in ROUNDS]
+    made = [pure(release).release(r, exact, TREE).to_bytes() for r in ROUNDS]
+    assert made == [pure(release).release(r, exact, TREE).to_bytes() for r in ROUNDS]

@@ -19,6 +19,7 @@ from tests.docs.pages import DOCS, blocks, prose, section
 PAGE = DOCS / "plan.md"
 TABLES: dict[str, list[type[msgspec.Struct]]] = {
     "## `[stream]`": [schema.StreamTable, schema.MaxPerBinTable],
+    "## `[stream.epochs]`": [schema.EpochsTable],
     "## `[columns]`": [schema.ColumnTable, schema.ReservedTable],
     "## `[privacy]`": [schema.PrivacyTable],
 }
@@ -116,9 +117,6 @@ delta = 1e-9
         *(("", f'kind = "{name}"') for name, kind in kinds.KINDS.items() if kind is None),
         ("", 'kind = "sum"\nof = "amount"\nby = "word"'),
         ("", 'kind = "mean"\nof = "amount"\nby = "word"'),
-        ("", 'kind = "count"\nrevised = true'),
-        ("", 'kind = "count"\nlast = "3d"'),
-        ('forgetting = "partial"', 'kind = "count"'),
     ],
 )
 def test_what_the_page_calls_missing_answers_so(stream: str, release: str) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from retrodp.engine.check import check
@@ -13,12 +14,13 @@ from retrodp.engine.compile import compile_plan
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
 from retrodp.engine.verify import verify
-from retrodp.errors import StoreCorruptError, UsageError
+from retrodp.errors import ExtraMissingError, StoreCorruptError, UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.statistics.cells import Cells
 from retrodp.views import show, words
+from retrodp.views.export import write
 from retrodp.views.published import Published
 from tests.support.clusters import blobs, plan
 from tests.views.screens import screen
@@ -32,6 +34,12 @@ def rows(first: int, last: int) -> list[dict[str, object]]:
         {"id": str(at), "who": "ann", "x0": points[at, 0] / 1000, "x1": points[at, 1] / 1000}
         for at in range(first, last)
     ]
+
+
+def exported(published: Published, path: Path) -> Path:
+    with path.open("wb") as handle:
+        write(published, handle, format="parquet")
+    return path
 
 
 def of_round(published: Published, round_: int) -> Answer:
@@ -87,7 +95,10 @@ def test_a_release_is_shown_and_explained(ram: Path) -> None:
         store.close_round()
     with Published.open(ram / "store") as published:
         printed = screen(lambda console: show.render(console, show.document(published)))
+        table = pq.read_table(exported(published, ram / "places.parquet"))
     assert '["centre",1,"x1"]' in printed
+    assert table.num_rows == len(table["value"].drop_null()) > 3
+    assert table["stddev"].null_count > 0  # a centre has an interval and no standard deviation
     assert "centres of x0, x1" in words.meaning(made.to_dict()["release"][0])
     statement = check(made)
     assert statement["releases"][0]["mechanism"] == "kmeans of noisy cells"
@@ -123,6 +134,25 @@ def test_an_open_horizon_goes_on_from_the_survivors_on_another_grid(ram: Path) -
     assert instances == [1, 1, 2, 2, 2, 2, 3, 3]
     assert len(grids) == 3
     assert all(one is not None and abs(one + 300) < 30 for one in found)
+
+
+def test_a_close_without_the_solver_changes_nothing_and_goes_on_with_it(ram: Path) -> None:
+    """A store that was made where scikit-learn is, closed where it is not, and taken back."""
+    answers = []
+    for missing in (False, True):
+        with Store.create_for_tests(ram / str(missing), plan(epsilon=40)) as store:
+            store.add(pa.Table.from_pylist(rows(0, 900)))
+            if missing:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(importlib.util, "find_spec", lambda _: None)
+                    with pytest.raises(ExtraMissingError):
+                        store.close_round()
+            store.close_round()
+            assert verify(store).passed
+        with Published.open(ram / str(missing)) as published:
+            assert published.last_round == 1
+            answers.append(of_round(published, 1).to_bytes())
+    assert answers[0] == answers[1]
 
 
 def test_a_plan_without_the_solver_is_refused_before_anything_is_promised(

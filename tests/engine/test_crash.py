@@ -63,8 +63,18 @@ class Campaign:
 
 @pytest.fixture(scope="module")
 def campaign() -> Iterator[Campaign]:
+    yield from campaigned("known")
+
+
+@pytest.fixture(scope="module")
+def over_borders() -> Iterator[Campaign]:
+    """Lives that cross two borders of an open horizon."""
+    yield from campaigned("open")
+
+
+def campaigned(plan: str) -> Iterator[Campaign]:
     with memory_directory() as directory:
-        lives = Lives()
+        lives = Lives(plan)
         try:
             path = directory / "life"
             assert lives.run(path) == 0
@@ -88,6 +98,25 @@ def test_a_kill_at_a_step_loses_and_changes_nothing(campaign: Campaign, part: in
     ends = [campaign.killed(kill_at=step) for step in steps]
     assert ends == [(-signal.SIGKILL, True)] * len(steps)
     assert len(steps) > 3
+
+
+def test_a_kill_at_a_step_of_a_life_over_borders_loses_and_changes_nothing(
+    over_borders: Campaign,
+) -> None:
+    steps = range(3, over_borders.events + 1, 23)
+    ends = [over_borders.killed(kill_at=step) for step in steps]
+    assert ends == [(-signal.SIGKILL, True)] * len(steps)
+    assert len(steps) > 3
+
+
+@pytest.mark.crash
+def test_a_kill_at_every_step_over_borders_loses_and_changes_nothing(
+    over_borders: Campaign,
+) -> None:
+    steps = range(1, over_borders.events + 1)
+    ends = [over_borders.killed(kill_at=step) for step in steps]
+    wrong = [step for step, end in zip(steps, ends, strict=True) if end != (-signal.SIGKILL, True)]
+    assert wrong == []
 
 
 @pytest.mark.crash

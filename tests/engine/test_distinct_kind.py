@@ -15,11 +15,13 @@ from retrodp.engine import outlook
 from retrodp.engine.check import check
 from retrodp.engine.compile import compile_plan
 from retrodp.engine.outlook import Ground
-from retrodp.engine.resolve import resolve
+from retrodp.engine.resolve import resolve, resolve_next
 from retrodp.engine.verify import verify
 from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.factors.fresh import FreshFactor
+from retrodp.noise.factors.haar import HaarFactor
+from retrodp.noise.factors.switching import switching_l2sq
 from retrodp.noise.process import NoiseProcess
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -328,6 +330,56 @@ def test_a_method_stays_what_it_is_from_epoch_to_epoch(ram: Path) -> None:
         )
     assert first == second
     assert answers(ram / "store", 5)["products"].value > 0
+
+
+# What is remembered from round to round costs more in a longer epoch.
+
+
+def _epochs(text: str, number: int, model: Model = "zcdp") -> list[tuple[int, dict[str, Any]]]:
+    """Horizon and entry of each epoch of 8, 16, 32, ... rounds."""
+    one = f"[release.r]\n{text}"
+    written = opened("ids", model, releases=one, epochs=f"first = 8\nnumber = {number}", epsilon=1)
+    made = Plan.loads(written.text.replace("[stream]", '[stream]\nforgetting = "partial"'))
+    resolved, found = resolve(made), []
+    for epoch in range(1, number + 1):
+        horizon = made.of_epoch(epoch).stream.horizon
+        if epoch > 1:
+            resolved = resolve_next(made, resolved, epoch=epoch, boundaries=range(horizon + 1))
+        found.append((horizon, dict(resolved.release("r"))))
+    return found
+
+
+RECOMPUTE = 'kind = "distinct"\nof = "product"\nmethod = "recompute"'
+HIDDEN = 'kind = "masked"\nalpha = 0.5\nbeta = 1e-6\ndrift = 20\nbase = {'
+
+
+@pytest.mark.parametrize("text", [RECOMPUTE, HIDDEN + RECOMPUTE.replace("\n", ", ") + "}"])
+@pytest.mark.parametrize("model", MODELS)
+def test_recompute_pays_in_every_epoch_for_all_the_heads_that_a_life_meets(
+    model: Model, text: str
+) -> None:
+    epochs = _epochs(text, 5, model)
+    block = epochs[0][1]["shape"]["block"]
+    heads, charged = [], []
+    for horizon, entry in epochs:
+        assert entry["shape"] == {"block": block}
+        heads.append(len(range(0, horizon, block)))
+        charged.append(NoiseProcess.from_spec(entry["noise"]["process"]).factor.window_l1)
+    assert charged == heads
+
+
+FLIPPANCY = 'kind = "distinct"\nof = "product"\nmethod = "flippancy"\nflips = 4'
+
+
+def test_flippancy_pays_in_every_epoch_for_the_tree_that_it_has_there() -> None:
+    charges, needs = [], []
+    for _, entry in _epochs(FLIPPANCY, 6):
+        factor = NoiseProcess.from_spec(entry["noise"]["process"]).factor
+        assert isinstance(factor, HaarFactor)
+        charges.append(entry["noise"]["norms"][1] * factor.window_l2sq)
+        needs.append(switching_l2sq(factor.height, 8))
+    assert all(charge >= need for charge, need in zip(charges, needs, strict=True))
+    assert needs[-1] > 4 * (2 * 8 + 2)  # more than what the first epoch's tree came to, in windows
 
 
 def _resolved_files(store: Path) -> list[Path]:

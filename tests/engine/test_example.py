@@ -7,6 +7,7 @@ from pathlib import Path
 from retrodp.engine.totals import recount
 from retrodp.noise.key import KeyTree
 from tests.support.answers import values_of
+from tests.support.mechanisms import pure
 from tests.support.plans import counting
 from tests.support.rows import Contents, Row, ingest
 from tests.support.stores import ROOT, new_store
@@ -32,7 +33,7 @@ def test_kkmns_example_2_1_gives_its_counts_round_by_round(ram: Path) -> None:
         for round_, rows in enumerate(ROUNDS, start=1):
             ingest(store, rows)
             [noisy] = values_of(store.close_round()["lines"])
-            [noise] = values_of(release.mechanism.release(round_, {}, keys))
+            [noise] = values_of(pure(release).release(round_, {}, keys))
             published.append(noisy - noise)
             survivors.append(store.ledger.survivor_count())
             totals.append(store.ledger.read_totals("lines")[b""])

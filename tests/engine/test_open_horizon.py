@@ -20,12 +20,18 @@ from retrodp.engine import crossing
 from retrodp.engine.backup import Place
 from retrodp.engine.check import describe
 from retrodp.engine.compile import compile_plan
+from retrodp.engine.crossing import NextEpoch
 from retrodp.engine.resolve import resolve, resolve_next
 from retrodp.engine.restore import restore_as_is, restore_into
 from retrodp.engine.spending import norms_of
 from retrodp.engine.store import Ingested, Store
 from retrodp.engine.verify import verify
-from retrodp.errors import HorizonExceededError, KeyMismatchError, StoreBehindError
+from retrodp.errors import (
+    HorizonExceededError,
+    KeyMismatchError,
+    StoreBehindError,
+    StoreCorruptError,
+)
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.factors.contract import LONGEST_HORIZON
 from retrodp.noise.key import KeyTree
@@ -38,7 +44,7 @@ from retrodp.store.keyfile import PlainKeyFile
 from retrodp.store.ledger import Ledger
 from retrodp.stream.clock import Clock
 from retrodp.stream.sources import read_frame
-from tests.support.plans import Kind, opened, plan
+from tests.support.plans import HORIZON, Kind, opened, plan
 from tests.support.rows import Contents, Row, add, delete, ingest
 from tests.support.stores import (
     ROOT,
@@ -299,6 +305,19 @@ def test_a_store_that_was_put_back_over_a_border_is_refused(ram: Path) -> None:
         Store.open(ram / "copy")
 
 
+def test_releases_that_were_put_back_over_a_border_are_noticed(ram: Path) -> None:
+    """Also before the first round of the new epoch, when nothing else would miss them."""
+    with new_store(ram / "store", open_plan(releases=ONE)) as store:
+        store.close_through(1)
+    old = (ram / "store" / "releases.sqlite").read_bytes()
+    with Store.open(ram / "store") as store:
+        store.close_through(2)
+        store._begin(NextEpoch.by_itself(store._running, store.ledger, store.files))
+    (ram / "store" / "releases.sqlite").write_bytes(old)
+    with pytest.raises(StoreCorruptError, match="Rounds 2 to 2 were closed"):
+        Store.open(ram / "store")
+
+
 # A crash at any step.
 
 
@@ -384,6 +403,27 @@ def test_a_step_that_fails_is_completed_by_the_same_store(
     store.close()
 
 
+def test_rows_after_a_step_that_failed_wait_for_the_round_that_they_name(
+    ram: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger may be in the new epoch while the files of it are not yet in their places."""
+    store = new_store(ram / "store", open_plan(releases=ONE))
+    store.close_through(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", _no_room_for_files)
+        with pytest.raises(OSError, match="no room"):
+            store.close_round()
+    ingest(store, [add("a", 3)])
+    assert store.ledger.waiting_rounds() == {1: 1}
+    store.close()
+
+
+def _no_room_for_files(self: Path, target: Path) -> Path:
+    if self.parent.name == "continuing":
+        _no_room()
+    return Path(self.rename(target))
+
+
 def _no_room(*_: object, **__: object) -> None:
     raise OSError(28, "no room")
 
@@ -451,6 +491,14 @@ def test_pure_epsilon_adds_up_to_the_plan_s() -> None:
         for release in compile_plan(plan.of_epoch(number), own):
             spent += pure_epsilon(release.mechanism.cost()) or 0
     assert spent == 1
+
+
+def test_groups_under_pure_epsilon_are_charged_for_all_epochs() -> None:
+    """Also where a plan has a delta that nothing asks for."""
+    plans = [make("ids", "pure", releases=ONE, epsilon=1) for make in (opened, plan)]
+    groups = [describe(own, resolve(own))["budget"]["groups"] for own in plans]
+    assert groups[0] == groups[1]
+    assert groups[0][-1]["epsilon"] > 1.9
 
 
 def test_dividing_rho_costs_less_than_dividing_epsilon() -> None:
@@ -526,6 +574,40 @@ def test_a_back_up_from_a_later_epoch_goes_on_as_it_is_or_elsewhere(ram: Path) -
                 store.close_round()
                 into.close_round()
                 assert totals(into) == totals(store)
+
+
+def test_a_back_up_from_before_a_border_goes_on_elsewhere_though_the_key_is_newer(
+    ram: Path,
+) -> None:
+    plan = open_plan(releases=ONE)
+    with Store.create(ram / "store", plan) as store:
+        ingest(store, ROWS)
+        store.close_through(2)
+    files = read_files(ram / "store")
+    with Store.open(ram / "store") as store:
+        store.close_through(4)
+    write_files(ram / "old", files | {".key": (ram / "store.key").read_bytes()})
+    for last_round in (2, 4, None):
+        with pytest.raises(StoreBehindError, match="epoch 2 has begun under its key"):
+            restore_as_is(place(ram / "old"), last_round=last_round)
+    following = Plan.loads(plan.text.replace("start = 2024-01-01", "start = 2024-01-03"))
+    done = restore_into(place(ram / "into"), following, backup=place(ram / "old"), last_round=None)
+    assert done.budget["total"] == {"epsilon": 300.0, "delta": 2e-3}
+    assert place(ram / "old").keeper.read().destroyed
+
+
+def test_a_back_up_whose_key_is_that_of_a_successor_plan_is_refused(ram: Path) -> None:
+    """Its budget is in no file of the back-up, so the total would leave it out."""
+    old = plan(releases=ONE)
+    with Store.create(ram / "store", old) as store:
+        store.close_through(HORIZON)
+    files = read_files(ram / "store")
+    following = Plan.loads(old.text.replace("start = 2024-01-01", "start = 2024-01-07"))
+    with Store.open(ram / "store") as store:
+        store.go_on(following)
+    write_files(ram / "old", files | {".key": (ram / "store.key").read_bytes()})
+    with pytest.raises(StoreBehindError, match="epoch 2 has begun"):
+        restore_into(place(ram / "into"), following, backup=place(ram / "old"), last_round=None)
 
 
 def test_a_store_that_was_cut_short_at_a_border_is_a_sound_back_up(

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from retrodp.engine import restore as restoring
 from retrodp.engine.backup import Place
-from retrodp.engine.epochs import Epoch
 from retrodp.engine.forget import Forgotten
 from retrodp.engine.resolve import resolve
 from retrodp.engine.restore import Restored, examine, restore_as_is, restore_into
@@ -32,6 +31,7 @@ from retrodp.errors import (
     UsageError,
 )
 from retrodp.mechanisms.answer import Answer
+from retrodp.plan.epochs import Epoch
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import PlainKeyFile

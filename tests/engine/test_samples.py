@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,6 +20,8 @@ from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
 from retrodp.engine.verify import verify
 from retrodp.errors import BudgetError, PlanChangedError, PlanError
+from retrodp.mechanisms.flippancy import Flippancy
+from retrodp.mechanisms.masked import Masked
 from retrodp.mechanisms.sampled import Sampled
 from retrodp.noise.tails import summed_tail
 from retrodp.plan.plan import Plan
@@ -224,6 +227,26 @@ def test_a_gate_without_a_delta_is_refused() -> None:
         resolve(Plan.loads(text))
 
 
+LASTING = """
+[release.high]
+kind = "sample"
+of = "amount"
+mechanism = "median"
+sampling = "persistent"
+size = 1
+window = "3d"
+"""
+
+
+def test_persistent_ranks_buy_nothing_without_ids() -> None:
+    """Copies share ranks by number: one copy more may have another rank in every round."""
+    resolve(plan("ids", releases=LASTING))
+    with pytest.raises(PlanError, match="persistent ranks buy nothing without ids"):
+        resolve(plan("points", releases=LASTING))
+    charged_in_full = resolve(plan("points", releases=LASTING + "gate = false\n"))
+    assert charged_in_full.release("high")["loss"]["chance"] == "1"
+
+
 MIDDLE = """
 from retrodp import private
 
@@ -274,6 +297,14 @@ def test_another_source_is_another_function(place: Path) -> None:
         written(place, body="1")
         with pytest.raises(PlanChangedError, match="not the one that the store was created with"):
             Store.open(place / "store")
+
+
+def test_half_a_module_is_never_run(place: Path) -> None:
+    file = place / "own_function_of_a_test.py"
+    file.write_text(file.read_text() + "\nimport a_module_that_is_not_there\n")
+    for _ in range(2):
+        with code_allowed(), pytest.raises(PlanError, match="there is no module"):
+            resolve(plan(releases=OWN, epsilon=3))
 
 
 def test_a_declared_loss_that_does_not_fit_is_refused(place: Path) -> None:
@@ -349,3 +380,34 @@ def test_a_mask_that_cannot_be_is_refused(said: str, change: tuple[str, str]) ->
     text = plan(releases=MASKED, epsilon=1).text
     with pytest.raises(PlanError, match=said):
         resolve(partial(text.replace(*change)))
+
+
+def test_the_error_of_a_masked_flippancy_has_the_noise_that_moves_its_answer() -> None:
+    """Its answer is moved by half of the noisy number of items beyond the limit."""
+    text = plan(releases=MASKED, epsilon=1).text.replace('"recompute"', '"flippancy", flips = 2')
+    resolved = resolve(partial(text))
+    mask = resolved.release("people")["mask"]
+    (people,) = [
+        release.mechanism
+        for release in compile_plan(partial(text), resolved)
+        if release.name == "people"
+    ]
+    assert isinstance(people, Masked)
+    assert isinstance(people.base, Flippancy)
+    level = 1 - Fraction(mask["base_miss"]) / 2  # two noises
+    (count,) = [max(one.at_level(level).half_all) for one in people.base.counts]
+    (beyond,) = [max(one.at_level(level).half_all) for one in people.base.beyond]
+    assert mask["noise_error"] >= count + beyond / 2
+    assert mask["error"] == mask["noise_error"] + 4
+
+
+def test_a_masked_interval_allows_for_a_base_beyond_its_error() -> None:
+    """Under a large beta the base strays so often that the level has to pay for it."""
+    text = plan(releases=MASKED, epsilon=1).text.replace("drift = 4", "drift = 4\nbeta = 0.9")
+    made = partial(text)
+    mask = resolve(made).release("people")["mask"]
+    level = next(one.level for one in made.releases if one.name == "people")
+    assert Fraction(mask["base_miss"]) <= (1 - level) / 2
+    left = float(1 - level) - float(Fraction(mask["base_miss"]))
+    spread = math.sqrt(2 * float(Fraction(mask["variance"])) * math.log(2 / left))
+    assert resolve(made).release("people")["errors"]["half"] >= mask["error"] + spread

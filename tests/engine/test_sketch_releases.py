@@ -8,11 +8,12 @@ import pytest
 
 from retrodp.engine.compile import compile_plan
 from retrodp.engine.forget import Forgotten
-from retrodp.engine.resolve import resolve
+from retrodp.engine.resolve import resolve, resolve_next
 from retrodp.engine.verify import verify
+from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.plan.resolved import ResolvedPlan
-from tests.support.plans import HORIZON, KINDS, MODELS, Kind, Model, plan
+from tests.support.plans import HORIZON, KINDS, MODELS, Kind, Model, opened, plan
 from tests.support.rows import Row, add, delete, ingest
 from tests.support.stores import new_store, published, read_files
 
@@ -52,6 +53,19 @@ def test_what_was_resolved_is_what_runs(model: Model) -> None:
     resolved = resolve(made)
     again = ResolvedPlan.from_json(resolved.to_json())
     assert compile_plan(made, again) == compile_plan(made, resolved)
+
+
+def test_sizes_that_a_later_epoch_could_not_have_are_refused_at_creation() -> None:
+    """Nobody could change them when that epoch begins, and the store would be at its end."""
+    text = '[release.f2]\nkind = "second_moment"\nof = "product"\nrows = 3\nbuckets = '
+    with pytest.raises(PlanError, match="all 64 rounds"):
+        resolve(opened(releases=f"{text}128", epochs="first = 8\nnumber = 4"))
+    made = opened(releases=f"{text}256", epochs="first = 8\nnumber = 4")
+    resolved = resolve(made)
+    for epoch in range(2, 5):
+        within = range(made.of_epoch(epoch).stream.horizon + 1)
+        resolved = resolve_next(made, resolved, epoch=epoch, boundaries=within)
+    assert resolved.releases[0]["buckets"] == 256
 
 
 @pytest.mark.parametrize("kind", KINDS)

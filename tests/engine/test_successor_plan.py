@@ -14,6 +14,7 @@ import pytest
 from retrodp.engine import store as engine_store
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
+from retrodp.engine.totals import recount
 from retrodp.engine.verify import check_certificate, verify
 from retrodp.errors import (
     HorizonExceededError,
@@ -270,3 +271,25 @@ def test_the_ledger_s_numbers_mean_the_same_instants_after_a_border(ram: Path) -
         stamps = [(r.stamp, r.count) for batch in store.ledger.survivors() for r in batch]
     assert stamps == [(-1, 1), (0, 2)]
     assert isinstance(store.ledger, Ledger)
+
+
+BY_STAMP = 'kind = "sum"\nof = "amount"\nrevised = true'
+BY_RECORD = 'kind = "sample"\nof = "amount"\nmechanism = "mean"\nrate = "1/2"\nwindow = "6d"'
+
+
+@pytest.mark.parametrize(
+    ("swap", "begins_with"), [(BY_STAMP, 0), (BY_RECORD, 6)], ids=["by stamp", "by record"]
+)
+def test_totals_that_name_stamps_begin_in_the_numbers_of_the_new_epoch(
+    over: Store, swap: str, begins_with: int
+) -> None:
+    """Otherwise a release takes survivors for new ones, and keeps what is deleted later."""
+    new = successor(first_plan(), swap=('kind = "sum"\nof = "amount"', swap))
+    over.go_on(new)
+    names = [column.name for column in new.columns]
+    assert totals(over) == recount(over.releases, names, 0, over.ledger.survivors())
+    assert len(totals(over)["money"]) == begins_with
+    ingest(over, [delete("c", HORIZON + 1), delete("b", HORIZON + 1)])
+    over.close_round()
+    assert totals(over) == recount(over.releases, names, 1, over.ledger.survivors())
+    assert verify(over).passed

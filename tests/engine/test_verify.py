@@ -11,6 +11,7 @@ import pytest
 from retrodp.engine.store import Store
 from retrodp.engine.verify import openable_rounds, verify
 from retrodp.noise.key import KeyTree
+from tests.support.mechanisms import pure
 from tests.support.plans import HORIZON, KINDS, Kind, plan
 from tests.support.rows import Row, add, delete, ingest
 from tests.support.stores import ROOT, fingerprints, new_store, read_files
@@ -71,8 +72,8 @@ def test_tampered_survivors_are_told_by_release_and_row_and_never_by_value(ram: 
     with Store.open(path) as store:
         verified = verify(store)
         [noisy] = (
-            store.releases[0]
-            .mechanism.release(3, {b"": 17}, KeyTree.from_root(ROOT, b"test-fixed", HORIZON))
+            pure(store.releases[0])
+            .release(3, {b"": 17}, KeyTree.from_root(ROOT, b"test-fixed", HORIZON))
             .values
         )
     assert not verified.passed

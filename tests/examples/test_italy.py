@@ -79,7 +79,7 @@ def test_released_numbers_lie_within_their_intervals(
     with Published.open(path) as store:
         truth = getattr(compare, TRUTHS[release])(source, DAYS)
         inside, total = compare.within(store, release, truth)
-    assert total == DAYS * 150  # 149 places, and the bin of rows without one
+    assert total == DAYS * 149
     assert inside / total >= 0.94
 
 

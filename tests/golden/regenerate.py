@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 
+from tests.golden import revised
 from tests.golden.stream import FILE, all_releases
 
 
 def main() -> None:
     text = json.dumps(all_releases(), indent=1, ensure_ascii=False, sort_keys=True)
     FILE.write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(revised.all_releases(), indent=1, ensure_ascii=False, sort_keys=True)
+    revised.FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

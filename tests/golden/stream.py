@@ -6,6 +6,7 @@ from pathlib import Path
 
 from retrodp.engine.store import Store
 from retrodp.mechanisms.answer import Answer
+from retrodp.plan.plan import Plan
 from retrodp.store.releases import ReleasesReader
 from tests.support.plans import Kind, Model, plan
 from tests.support.rows import Contents, Row, ingest
@@ -18,6 +19,65 @@ STREAMS: list[tuple[Kind, Model]] = [
     ("points", "zcdp"),
     ("persons", "zcdp"),
 ]
+MORE_STREAMS: list[tuple[Kind, Model]] = [("ids", "zcdp"), ("ids", "pure"), ("persons", "zcdp")]
+MORE = """
+[release.quartiles]
+kind = "quantiles"
+of = "amount"
+at = [0.25, 0.5, 0.75]
+by = "country"
+[release.recent_median]
+kind = "quantiles"
+of = "amount"
+at = [0.5]
+window = "3d"
+[release.up_to]
+kind = "cdf"
+of = "amount"
+edges = [-5, -2, 0, 0.5, 1, 1.5, 3, 20]
+[release.up_to_few]
+kind = "cdf"
+of = "amount"
+edges = [0, 20]
+by = "gift"
+[release.between]
+kind = "range"
+of = "amount"
+edges = [-5, 0, 2.5, 20.5]
+by = "country"
+[release.weights]
+kind = "query"
+matrix = [
+    ["country", "gift", "coordinate", "weight"],
+    ["DE", true, "given", 1.5], ["FR", true, "given", 1], ["DE", "", "kept", -2],
+]
+[release.scores]
+kind = "query"
+linear = { net = "2 * amount - 3", gifts = "[gift]" }
+where = "country != 'FR'"
+[release.clipped]
+kind = "query"
+linear = { money = "amount", german = "[country == 'DE']" }
+norm = 4
+[release.tables]
+kind = "cube"
+by = ["country", "gift"]
+[release.open_tables]
+kind = "cube"
+by = ["country", "product"]
+marginals = [["country"], ["product"]]
+max_bins = 1000
+[release.moments]
+kind = "gram"
+of = "amount"
+norm = 6
+[release.mean_by_gift]
+kind = "mean"
+of = "amount"
+by = "gift"
+window = "4d"
+"""
+"""Kinds that look at the order of a column or publish a vector."""
 
 
 def rows(kind: Kind) -> list[Row]:
@@ -46,11 +106,21 @@ def _point_deleted(row: Row, round_: int) -> Row:
     return Row(op="delete", round=round_, stamp=row.stamp_round, contents=row.contents)
 
 
-def releases(kind: Kind, model: Model) -> dict[str, object]:
+def plans() -> dict[str, tuple[Kind, Plan]]:
+    """Every store on file, by its title."""
+    first = {f"{kind}, {model}": (kind, plan(kind, model, epsilon=60)) for kind, model in STREAMS}
+    more = {
+        f"{kind}, {model}, more kinds": (kind, plan(kind, model, releases=MORE, epsilon=60))
+        for kind, model in MORE_STREAMS
+    }
+    return first | more
+
+
+def releases(kind: Kind, planned: Plan) -> dict[str, object]:
     """Digest of every round, and the numbers of the last one for whoever reviews a change."""
     with memory_directory() as directory:
         with Store.create_for_tests(
-            directory / "store", plan(kind, model, epsilon=60), root=bytes(range(32)), name="golden"
+            directory / "store", planned, root=bytes(range(32)), name="golden"
         ) as store:
             ingest(store, rows(kind))
             store.close_through(store.horizon)
@@ -68,4 +138,4 @@ def releases(kind: Kind, model: Model) -> dict[str, object]:
 
 
 def all_releases() -> dict[str, object]:
-    return {f"{kind}, {model}": releases(kind, model) for kind, model in STREAMS}
+    return {title: releases(kind, planned) for title, (kind, planned) in plans().items()}

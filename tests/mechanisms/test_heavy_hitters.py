@@ -23,9 +23,9 @@ HORIZON, ROUND = 6, 4
 
 
 @cache
-def made(keys: str, model: Any = "zcdp") -> tuple[SketchedPrefixes, HeavyHitters]:
+def made(keys: str, model: Any = "zcdp", epsilon: int = 3) -> tuple[SketchedPrefixes, HeavyHitters]:
     one = f'[release.top]\nkind = "heavy_hitters"\n{keys}'
-    plan = plan_with(model=model, releases=one, epsilon=3)
+    plan = plan_with(model=model, releases=one, epsilon=epsilon)
     (entry,) = resolve(plan).releases
     (release,) = plan.releases
     noise = CalibratedNoise.from_spec(entry["noise"])
@@ -56,6 +56,24 @@ def test_the_largest_are_found_by_name_though_nobody_told_the_names() -> None:
 def test_an_empty_stream_names_nothing() -> None:
     """Four keys; a name would appear in one of 20 of them at most, and is far rarer."""
     assert sum(len(published({}, key)) for key in range(4)) == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "epsilon"),
+    [
+        ('of = "amount"\ntop = 2\nbuckets = 256\nrows = 1', 40),
+        ('of = "amount"\ntop = 2\nbuckets = 1024\nrows = 3', 60),
+    ],
+)
+def test_what_noise_reaches_by_chance_is_no_name_even_where_it_is_one_record(
+    keys: str, epsilon: int
+) -> None:
+    """Noise of -1, 0 or 1: a number as large as the largest noise is nothing. 10 keys each."""
+    _, mechanism = made(keys, "zcdp", epsilon)
+    trees = [KeyTree.from_root(bytes(31) + bytes([key]), b"hitters", HORIZON) for key in range(10)]
+    answers = [mechanism.release(ROUND, {}, tree) for tree in trees]
+    assert sum(len(answer.keys or ()) for answer in answers) <= 1
+    assert all(answer.threshold == answer.half + 1 for answer in answers)
 
 
 def test_intervals_hold_for_all_names_of_a_round_at_once() -> None:

@@ -202,6 +202,8 @@ def size(values: list[int], coins: Coins) -> int:
 def odd(values: list[int], coins: Coins) -> Any:
     if len(values) == 1:
         raise ValueError(values)
+    if len(values) == 4:
+        raise SystemExit(1)
     return [1] if len(values) == 2 else [5, 0.5] if len(values) == 3 else "text"
 
 
@@ -214,7 +216,14 @@ def test_an_own_function_is_held_to_its_range() -> None:
 
 
 @pytest.mark.parametrize(
-    ("many", "said"), [(0, [None, None]), (1, [None, None]), (2, [None, None]), (3, [1, None])]
+    ("many", "said"),
+    [
+        (0, [None, None]),
+        (1, [None, None]),
+        (2, [None, None]),
+        (3, [1, None]),
+        (4, [None, None]),
+    ],
 )
 def test_whatever_an_own_function_does_a_release_is_made(many: int, said: list[object]) -> None:
     assert odd.answer([(1,)] * many, Coins(bytes(32))) == said

@@ -23,7 +23,7 @@ from retrodp.mechanisms.sampled import Design, Gate, Sampled
 from retrodp.noise.coins import Coins
 from retrodp.noise.key import KeyTree
 from retrodp.privacy.budget import PureDP
-from retrodp.privacy.sampling import OneShot, fixed_charge, poisson_charge
+from retrodp.privacy.sampling import OneShot, fixed_charge, persistent_charge, poisson_charge
 from tests.privacy.compiled_laws import poisson as poisson_samples
 
 ALPHA = 1e-9
@@ -252,3 +252,34 @@ def test_the_gate_is_charged_beside_the_samples() -> None:
     assert mechanism.cost()[1:] == mechanism.gate.noise.losses()
     assert replace(mechanism, gate=None).cost() == mechanism.cost()[:1]
     assert (mechanism.adaptive, mechanism.retroactive) == ("yes", "exact")
+
+
+def test_copies_with_ranks_by_number_tell_more_than_one_rank_may() -> None:
+    """Why persistent ranks need ids: a copy more is another number, and another rank, every round.
+
+    Copies of a point come late, one a round, and go again; from the turn on one stream has one more.
+    """
+    turn, others, window = 20, 60, 41
+    numbers = [*range(1, turn + 1), *range(turn, -1, -1)]
+    assert len(numbers) == window
+    design = Design(sampling="persistent", size=1)
+    live = points({f"a{number}": 1 for number in range(others)})
+
+    def told(key: int, more: int) -> list[Any]:
+        tree = KeyTree.from_root(key.to_bytes(32, "big"), b"copies", window)
+        return [
+            design.sample(
+                live | points({"x": copies + more * (round_ > turn)}),
+                round_,
+                release="s",
+                keys=tree,
+            )
+            == [("x",)]
+            for round_, copies in enumerate(numbers, 1)
+        ]
+
+    differ = sum(told(key, 0) != told(key, 1) for key in range(100))
+    charge = persistent_charge(
+        OneShot(epsilon=Fraction(1)), window, size=1, occupancy=others, rank_slack=Fraction(1, 100)
+    )
+    assert differ / 100 > 1.4 * float(charge.loss.chance + charge.delta)

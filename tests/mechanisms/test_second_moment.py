@@ -17,8 +17,11 @@ from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.second_moment import SecondMoment
-from retrodp.mechanisms.spread import share_of_variance, squared_reach
+from retrodp.mechanisms.spread import mean_square, share_of_variance, squared_reach
+from retrodp.noise.factors.haar import best_haar
 from retrodp.noise.key import KeyTree
+from retrodp.noise.prf import Coordinates
+from retrodp.noise.process import NoiseProcess
 from retrodp.plan.plan import Plan
 from retrodp.statistics.contract import PURPOSE
 from retrodp.statistics.sketch import SketchedItems, stored
@@ -118,6 +121,31 @@ def test_intervals_hold_for_any_data(keys: str, model: Any, data: dict[bytes, in
     every = sum(each is not None and each[0].low_all <= truth <= each[0].high_all for each in found)
     assert covered >= 176
     assert every >= covered
+
+
+@pytest.mark.parametrize(("model", "epsilon"), [("zcdp", 40), ("zcdp", 60), ("pure", 12)])
+def test_intervals_hold_where_noise_hardly_reaches_a_step(model: Any, epsilon: int) -> None:
+    """Rounding takes away most of such noise, and twelve times its variance is not what it adds."""
+    keys = 'method = "mean"\nrows = 1\nbuckets = 1024'
+    for data in ({b"a": 1}, {b"a": 3, b"b": 2}):
+        found = [one.each for one in answers(keys, data, 100, model=model, epsilon=epsilon)]
+        truth = moment(data)
+        assert sum(each is not None and each[0].low <= truth <= each[0].high for each in found) > 83
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("scale", ["1/3", "1", "6", "90"])
+@pytest.mark.parametrize("round_", [1, 3, 4])
+def test_the_mean_square_of_rounded_noise_is_the_drawn_one(
+    law: Any, scale: str, round_: int
+) -> None:
+    """200,000 draws, five standard errors."""
+    process = NoiseProcess(factor=best_haar(6), law=law, scale=Fraction(scale))
+    tree = KeyTree.from_root(bytes(32), b"rounded", 6)
+    where = Coordinates.of_indices(200_000)
+    drawn = process.draw(release="r", round=round_, keys=tree, where=where).astype(float) ** 2
+    error = 5 * float(drawn.std()) / math.sqrt(len(drawn))
+    assert float(drawn.mean()) == pytest.approx(mean_square(process, round_), abs=error)
 
 
 def test_an_accuracy_is_kept_beside_what_noise_adds() -> None:

@@ -16,6 +16,7 @@ from retrodp.noise.prf import Coordinates
 from retrodp.statistics.marginals import coordinate
 from tests.contracts.released import TREE, Released
 from tests.support.answers import pairs_of
+from tests.support.mechanisms import pure
 from tests.support.vectors import HORIZON
 
 
@@ -186,7 +187,7 @@ def test_variances_are_never_negative() -> None:
 def test_check_predicts_the_largest_error_that_is_published(kind: str) -> None:
     case = released(kind)
     (facts,) = describe(case.plan, case.resolved)["releases"]
-    made, exact = case.make().mechanism, case.exact()
+    made, exact = pure(case.make()), case.exact()
     published: dict[str, list[float]] = {"": []}
     for round_ in range(1, HORIZON + 1):
         answer = made.release(round_, exact, TREE)

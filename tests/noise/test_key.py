@@ -137,6 +137,21 @@ def test_the_lasting_key_is_the_same_in_every_round() -> None:
     assert len(keys) == 1
 
 
+def test_the_next_epoch_s_tree_has_what_intake_needs_of_this_one_and_nothing_else() -> None:
+    """Neither key file derives a release's key of the other epoch: not by tree, nor lasting."""
+    trees = [tree(8)]
+    for _ in range(2):
+        trees.append(trees[-1].following(store_id="s", horizon=8, root=ROOT))
+    assert len({held.lasting_key(release="", purpose="hash") for held in trees}) == 1
+    assert len({held.lasting_key(release="a", purpose="hash") for held in trees}) == 3
+    owns = [held.lasting[-32:] for held in trees]
+    assert [[own in held.lasting for own in owns] for held in trees] == [
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
+    ]
+
+
 def test_a_store_id_another_root_or_another_horizon_gives_other_keys() -> None:
     trees = [
         tree(8),
@@ -188,7 +203,7 @@ def test_no_key_is_ever_shown() -> None:
     secrets = [node.key for node in held.cover] + [held.lasting, held.round_key(6)]
     shown = repr(held) + repr(held.cover) + str(held)
     assert not any(key.hex() in shown or repr(key)[2:-1] in shown for key in secrets)
-    assert "KeyTree(horizon=21, round=6)" in shown
+    assert "KeyTree(horizon=21, round=6, epoch=1)" in shown
 
 
 @pytest.mark.parametrize(("horizon", "mark"), [(1, 1), (10, 1), (10, 6), (1000, 999)])

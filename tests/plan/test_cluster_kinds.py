@@ -18,7 +18,7 @@ def keys_of(made: Plan) -> KMeans:
 
 @pytest.mark.parametrize(
     ("dimensions", "levels"),
-    [(1, (3, 9)), (2, (3, 6)), (3, (2, 6)), (4, (1, 3)), (10, (1, 3)), (11, (1, 4))],
+    [(1, (3, 9)), (2, (3, 6)), (3, (2, 6)), (4, (1, 3)), (10, (1, 3)), (11, (1, 3))],
 )
 def test_levels_follow_from_the_number_of_columns(dimensions: int, levels: tuple[int, int]) -> None:
     assert keys_of(plan(dimensions)).levels == levels
@@ -48,6 +48,13 @@ def test_keys_are_read_and_survive_a_stored_plan() -> None:
 def test_what_cannot_be_is_refused_by_name(extra: str, says: str) -> None:
     with pytest.raises(PlanError, match=says):
         plan(extra=extra)
+
+
+def test_cells_are_never_narrower_than_positions_are_told_apart() -> None:
+    """Of a column halved 30 times the first levels would be the whole box."""
+    assert keys_of(plan(1, extra="levels = [3, 24]")).levels == (3, 24)
+    with pytest.raises(PlanError, match="at most 24"):
+        plan(1, extra="levels = [3, 25]")
 
 
 @pytest.mark.parametrize("k", [0, -1, 1001])

@@ -190,9 +190,6 @@ def test_a_wrong_key_is_named_with_what_was_expected(
 
 
 LATER: list[dict[str, Any]] = [
-    {"stream__forgetting": "partial"},
-    release(revised=True),
-    release(last="30d"),
     *(release(kind=kind) for kind, row in KINDS.items() if row is None),
 ]
 

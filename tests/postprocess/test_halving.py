@@ -108,6 +108,35 @@ def test_ends_of_bands_lie_around_the_value_and_wider_bands_around_those(
 
 
 @FEW
+@given(
+    COUNTS,
+    st.lists(st.integers(-30, 30), min_size=7, max_size=7),
+    SHARES,
+    st.tuples(st.fractions(1, 40), st.fractions(0, 1), st.fractions(1, 9)),
+)
+def test_a_reach_for_a_spread_narrows_the_band_where_the_weights_have_it_and_nowhere_else(
+    counts: list[int], noise: list[int], share: Fraction, drawn: tuple[Fraction, ...]
+) -> None:
+    reach, part, times = drawn
+    asked, total, cells = shaken(counts, noise), sum(counts), len(counts)
+    plain, small, both = (
+        [Search(0, total, Target(share, side, own, Fraction(0), narrower)) for side in (-1, 1)]
+        for own, narrower in (
+            (reach, ()),
+            (part * reach, ()),
+            (reach, ((times, part * reach),)),
+        )
+    )
+    wide, narrow, mixed = (searched(cells, one, asked) for one in (plain, small, both))
+    assert wide[0] <= mixed[0] <= narrow[0]
+    assert narrow[1] <= mixed[1] <= wide[1]
+    never = [
+        Search(0, total, Target(share, 1, reach, Fraction(0), ((Fraction(999), Fraction(0)),)))
+    ]
+    assert searched(cells, never, asked) == wide[1:]
+
+
+@FEW
 @given(COUNTS, st.lists(st.integers(-30, 30), min_size=7, max_size=7), SHARES)
 def test_a_search_and_the_list_of_all_counts_agree(
     counts: list[int], noise: list[int], share: Fraction
@@ -176,6 +205,9 @@ def test_weights_are_those_that_noise_is_seen_to_have(cells: int) -> None:
     assert [(w.squared, w.absolute) for w in weights_below(cells)] == [
         (sum(w * w for w in column), sum(abs(w) for w in column)) for column in columns
     ]
+    largest = [max(w * w for w in column) for column in columns]
+    bounds = [w.largest for w in weights_below(cells)]
+    assert all(own <= bound for own, bound in zip(largest, bounds, strict=True))
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 3), Fraction(95, 100)])
@@ -190,6 +222,7 @@ def test_weights_of_a_rank_by_level_are_those_of_the_even_tree(share: Fraction) 
             column[0] -= share
             assert found.squared[place] == pytest.approx(float(sum(w * w for w in column)))
             assert found.absolute[place] == pytest.approx(float(sum(abs(w) for w in column)))
+            assert found.largest[place] >= float(max(w * w for w in column)) - 1e-12
     assert len(by_level) == levels
 
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from retrodp.engine.totals import recount
 from retrodp.noise.key import KeyTree
+from tests.support.mechanisms import pure
 from tests.support.model import Lives, Points, totals
 from tests.support.plans import HORIZON, Kind, plan
 from tests.support.rows import Contents, Row, ingest
@@ -154,9 +155,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.model_close(round_)
         self.exact = totals(self.model.survivors().items(), round_)
         self.expected[round_] = {
-            release.name: release.mechanism.release(
-                round_, self.exact[release.name], self.keys
-            ).to_bytes()
+            release.name: pure(release)
+            .release(round_, self.exact[release.name], self.keys)
+            .to_bytes()
             for release in self.store.releases
         }
 

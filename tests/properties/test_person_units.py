@@ -280,7 +280,7 @@ def named(setting: Setting, name: str, factor: str = "haar") -> CompiledRelease:
 
 
 def noise_of(release: CompiledRelease) -> NoiseProcess:
-    process = release.mechanism.noise.process  # type: ignore[attr-defined]
+    process = release.mechanism.noise.process  # type: ignore[union-attr]
     assert isinstance(process, NoiseProcess)
     return process
 

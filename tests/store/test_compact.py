@@ -123,8 +123,12 @@ def test_a_table_of_states_that_is_empty_leaves_no_trace(tmp_path: Path) -> None
 
 
 def test_different_survivors_leave_different_files(tmp_path: Path) -> None:
-    one = file_of(tmp_path / "1", lambda ledger: run(ledger, [update("a")]), ids=True, compacted=True)
-    two = file_of(tmp_path / "2", lambda ledger: run(ledger, [update("b")]), ids=True, compacted=True)
+    one = file_of(
+        tmp_path / "1", lambda ledger: run(ledger, [update("a")]), ids=True, compacted=True
+    )
+    two = file_of(
+        tmp_path / "2", lambda ledger: run(ledger, [update("b")]), ids=True, compacted=True
+    )
     assert one != two
 
 

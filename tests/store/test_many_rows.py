@@ -53,9 +53,7 @@ def test_records_of_more_persons_than_fit_one_statement_are_found(tmp_path: Path
 
 
 @pytest.mark.parametrize("ids", [True, False])
-def test_a_person_is_mentioned_as_often_as_rows_name_her(
-    tmp_path: Path, *, ids: bool
-) -> None:
+def test_a_person_is_mentioned_as_often_as_rows_name_her(tmp_path: Path, *, ids: bool) -> None:
     ledger = new_ledger(tmp_path, ids=ids)
     if ids:
         records = [

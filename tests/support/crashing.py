@@ -16,18 +16,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from retrodp.engine import crossing
 from retrodp.engine import store as engine_store
-from retrodp.engine.resolve import resolve
+from retrodp.engine.resolve import resolve, resolve_next
 from retrodp.engine.store import Store
+from retrodp.plan.plan import Plan
+from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import PlainKeyFile
 from retrodp.store.ledger import Ledger
 from retrodp.store.releases import Releases
-from tests.support.plans import counting
+from retrodp.stream.clock import Clock
+from tests.support.plans import counting, opened
 from tests.support.rows import add, delete, ingest
 
 ROOT = Path(__file__).parents[2]
 HORIZON = 4
-PLAN = counting(horizon=HORIZON)
+PLANS = {
+    "known": counting(horizon=HORIZON),
+    # Borders after rounds 1 and 3.
+    "open": opened(
+        releases='[release.lines]\nkind = "count"', epochs="first = 1\nnumber = 3", epsilon=1
+    ),
+}
 ROWS = [
     *(add(f"id-{number}", 1 + number % 3) for number in range(9)),
     add("to-be-forgotten", 1, who="eve"),
@@ -56,16 +66,19 @@ EVENTS: list[tuple[Any, str]] = [
     (Ledger, "add_forget"),
     (Ledger, "erase"),
     (Ledger, "set_meta"),
+    (Ledger, "next_epoch"),
+    (os, "mkdir"),
+    (os, "rmdir"),
     (Releases, "publish"),
     (PlainKeyFile, "create"),
     (PlainKeyFile, "rewrite"),
 ]
 
 
-def live(path: Path) -> None:
+def live(path: Path, plan: Plan) -> None:
     """The whole life of a store; the same again changes nothing, wherever it stopped before."""
     known = (path / "plan.resolved.json").is_file()
-    with Store.open(path, plan=PLAN) if known else Store.create_for_tests(path, PLAN) as store:
+    with Store.open(path, plan=plan) if known else Store.create_for_tests(path, plan) as store:
         ingest(store, ROWS)
         store.close_through(2)
     with Store.open(path) as store:
@@ -96,11 +109,11 @@ def _count_events(kill_at: int | None) -> dict[str, int]:
     return counted
 
 
-def _child(path: Path, kill_at: int | None) -> None:
+def _child(path: Path, plan: Plan, kill_at: int | None) -> None:
     code = 1
     try:
         counted = _count_events(kill_at)
-        live(path)
+        live(path, plan)
         path.with_name(path.name + "-events").write_text(str(counted["events"]))
         code = 0
     finally:
@@ -109,13 +122,15 @@ def _child(path: Path, kill_at: int | None) -> None:
 
 def _serve() -> None:
     """Fork a child for every request read, kill it if asked to, and tell how it ended."""
-    resolved = resolve(PLAN)
-    vars(engine_store)["resolve"] = lambda _plan: resolved
+    resolved = {plan.text: resolve(plan) for plan in PLANS.values()}
+    vars(engine_store)["resolve"] = lambda plan: resolved[plan.text]
+    later = _later_epochs(resolved[PLANS["open"].text])
+    vars(crossing)["resolve_next"] = lambda *_, epoch, **__: later[epoch]
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _child(Path(request["path"]), request["kill_at"])
+            _child(Path(request["path"]), PLANS[request["plan"]], request["kill_at"])
         if request["after"] is not None:
             time.sleep(request["after"])
             os.kill(pid, signal.SIGKILL)
@@ -124,10 +139,22 @@ def _serve() -> None:
         sys.stdout.flush()
 
 
+def _later_epochs(first: ResolvedPlan) -> dict[int, ResolvedPlan]:
+    plan, found = PLANS["open"], {1: first}
+    series = plan.stream.epochs
+    assert series is not None
+    days = Clock.of(start=plan.stream.start, round="1d", horizon=series.before(4)).boundaries
+    for epoch in (2, 3):
+        within = days[series.before(epoch) : series.before(epoch + 1) + 1]
+        found[epoch] = resolve_next(plan, found[epoch - 1], epoch=epoch, boundaries=within)
+    return found
+
+
 class Lives:
     """Starts lives of stores, in processes that can be killed; a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: str = "known") -> None:
+        self._plan = plan
         self._helper = subprocess.Popen(
             [sys.executable, "-c", "from tests.support.crashing import _serve; _serve()"],
             stdin=subprocess.PIPE,
@@ -144,7 +171,7 @@ class Lives:
         """A life from the beginning; returns the exit code, negative for a signal."""
         assert self._helper.stdin is not None
         assert self._helper.stdout is not None
-        request = {"path": str(path), "kill_at": kill_at, "after": after}
+        request = {"path": str(path), "plan": self._plan, "kill_at": kill_at, "after": after}
         self._helper.stdin.write(json.dumps(request) + "\n")
         self._helper.stdin.flush()
         return int(self._helper.stdout.readline())

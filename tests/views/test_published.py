@@ -168,6 +168,7 @@ def test_the_gap_report_is_json_with_local_instants(tmp_path: Path) -> None:
     assert json.loads(json.dumps(document)) == {
         "published": 3,
         "horizon": 10,
+        "goes_on": False,
         "missing": [],
         "late": [4, 5],
         "open": 6,

@@ -72,6 +72,8 @@ def _count(factor: str) -> Together:
 
 _SPARSE: Together = {"r": {"kind": "histogram", "by": "product"}}
 _SUM: Together = {"r": {"kind": "sum", "of": "amount"}}
+_TREE: Together = {"r": {"kind": "quantiles", "of": "amount", "at": [0.5]}}
+_CUBE: Together = {"r": {"kind": "cube", "by": ["country", "gift"]}}
 _BINS: Together = {"r": {"kind": "histogram", "by": "country"}}
 
 # Asked once a key, which is slow: little is drawn, and the claim is one that little can break.
@@ -130,6 +132,18 @@ FAULTS: tuple[Fault, ...] = (
         model="zcdp",
     ),
     Fault(title="a sum charged as a count", tamper=misuse.amount_of_one, tables=_SUM),
+    Fault(
+        title="levels of a tree charged as one",  # seven of them: the root of 7 is above 5/2
+        tamper=misuse.too_small(Fraction(5, 2)),
+        tables=_TREE,
+        model="zcdp",
+    ),
+    Fault(
+        title="tables of a cube charged as one",  # three of them
+        tamper=misuse.too_small(Fraction(17, 10)),
+        tables=_CUBE,
+        model="zcdp",
+    ),
     Fault(
         title="two releases under one label",
         tamper=misuse.one_label,

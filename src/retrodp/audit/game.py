@@ -33,7 +33,7 @@ from retrodp.audit.estimate import Claim, Evidence, best_cut, proportion_above
 from retrodp.audit.report import Row, Verdict
 from retrodp.audit.structure import Structure, window
 from retrodp.audit.table import Table
-from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.contract import AnyMechanism
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
 from retrodp.privacy.conversion import epsilon_integer_orders
 from retrodp.privacy.loss import pure_epsilon
@@ -265,11 +265,11 @@ def _crossing_row(case: Case, adversary: Adversary, seed: Seed, size: Size, *, m
     )
 
 
-def _promised(claim: Claim, mechanism: Mechanism) -> str:
+def _promised(claim: Claim, mechanism: AnyMechanism) -> str:
     return f"epsilon {claim.epsilon:.3g}, delta {claim.delta:.3g}; adaptive: {mechanism.adaptive}"
 
 
-def _verdict(mechanism: Mechanism, *, broken: bool) -> Verdict:
+def _verdict(mechanism: AnyMechanism, *, broken: bool) -> Verdict:
     if not broken:
         return "holds"
     return "as stated" if mechanism.adaptive == "no" else "accused"

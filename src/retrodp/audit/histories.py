@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from retrodp.engine.close import INTAKE, bound_of
 from retrodp.engine.compile import CompiledRelease, keyed
+from retrodp.engine.states import seen_to_begin
 from retrodp.engine.totals import Totals, add_into, difference
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.lived import Lived
 from retrodp.noise.key import NoiseKeys
 from retrodp.plan.plan import Plan
 from retrodp.stream import lives, multiset
@@ -118,10 +120,12 @@ class Round:
     Attributes:
         survivors: The surviving data.
         totals: Of every release, by coordinate.
+        begun: What each release that watches saw begin, by coordinate.
     """
 
     survivors: frozenset[tuple[str, str, int, bytes, int]]
     totals: Mapping[str, Mapping[bytes, int]]
+    begun: Mapping[str, Mapping[bytes, int]] = field(default_factory=dict)
 
 
 def exact_rounds(
@@ -153,10 +157,28 @@ def exact_rounds(
         )
         for name, move in moves.items():
             add_into(totals[name], move)
+        ended = {*map(_place, changes.ended)}
+        seen = [one for one in changes.begun if round_ > 1 and _place(one) not in ended]
+        seen += survivors.records() if round_ == 1 else ()
         rounds.append(
-            Round(survivors.state(), {name: dict(found) for name, found in totals.items()})
+            Round(
+                survivors.state(),
+                {name: dict(found) for name, found in totals.items()},
+                seen_to_begin(releases, seen, names, round_),
+            )
         )
     return rounds
+
+
+def _place(record: Record) -> tuple[str, str, int, bytes]:
+    return record.space, record.id, record.stamp, record.payload
+
+
+def asked(mechanism: Mechanism, round_: int, lived: Round, keys: NoiseKeys) -> Answer:
+    """The answer of one round, as a store would ask for it."""
+    if isinstance(mechanism, Lived):
+        mechanism.begun = lived.begun.get(mechanism.name, {})
+    return mechanism.release(round_, lived.totals[mechanism.name], keys)
 
 
 def published(
@@ -164,9 +186,6 @@ def published(
 ) -> list[dict[str, Answer]]:
     """The answers of every mechanism in every round, asked in order as a store asks them."""
     return [
-        {
-            name: mechanism.release(round_, lived.totals[name], keys)
-            for name, mechanism in mechanisms.items()
-        }
+        {name: asked(mechanism, round_, lived, keys) for name, mechanism in mechanisms.items()}
         for round_, lived in enumerate(rounds, start=1)
     ]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from retrodp.audit.released import smaller, with_noise
+from retrodp.audit.parts import with_noise
+from retrodp.audit.released import smaller
 from retrodp.audit.structure import Structure, window
 from retrodp.audit.tamper import Tampered
 from retrodp.mechanisms.answer import Answer
@@ -174,9 +175,8 @@ def lower_threshold(by: int) -> Tamper:
 
     def tamper(mechanism: Mechanism) -> Mechanism:
         assert isinstance(mechanism, SparseHistogram)
-        return SparseHistogram.of(
-            mechanism.noise, threshold=mechanism.threshold - by, max_bins=mechanism.max_bins
-        )
+        lower = tuple(threshold - by for threshold in mechanism.thresholds)
+        return SparseHistogram.of(mechanism.noise, threshold=lower, max_bins=mechanism.max_bins)
 
     return tamper
 
@@ -220,10 +220,10 @@ def by_place(self: Tampered, round_: int, exact: Mapping[bytes, int], keys: Nois
     kept = {
         label.decode(): exact[label] + draw
         for label, draw in zip(labels, noise, strict=True)
-        if exact[label] + draw >= self.inner.threshold
+        if exact[label] + draw >= self.inner.thresholds[round_ - 1]
     }
     return self.inner.noise.answer(
-        round_, list(kept), list(kept.values()), threshold=self.inner.threshold
+        round_, list(kept), list(kept.values()), threshold=self.inner.thresholds[round_ - 1]
     )
 
 

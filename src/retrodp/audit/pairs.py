@@ -100,6 +100,27 @@ def uniting_pair(plan: Plan, coins: Coins) -> Pair:
     return Pair(meet=meet, one=one, two=two, ways=tuple(sorted(set(used))))
 
 
+def flapping_pair(plan: Plan, coins: Coins) -> Pair:
+    """A pair that unites, made for releases that count comings and goings.
+
+    In one history a record comes and goes as often as the rounds allow, each time under an id of
+    its own; in the other it was never there. From the meeting on both hold one other record.
+    """
+    meet = plan.stream.horizon - 2
+    drafts = (_Draft(plan), _Draft(plan))
+    values = any_values(plan, coins, "who flaps")
+    for begin in range(1, meet, 2):
+        id_ = f"flapping {begin}" if plan.stream.ids else ""
+        point = Point(id=id_, stamp=begin, person="who flaps", values=values)
+        drafts[0].happens(Op.ADD, point, begin)
+        drafts[0].happens(Op.DELETE, point, min(begin + 1, meet))
+    kept = _kept(plan, coins, 0, meet)
+    for draft in drafts:
+        draft.happens(Op.ADD, kept, meet)
+    one, two = (draft.history() for draft in drafts)
+    return Pair(meet=meet, one=one, two=two, ways=("flapping",))
+
+
 def _kept(plan: Plan, coins: Coins, number: int, meet: int) -> Point:
     person = f"person {number}"
     return Point(

@@ -7,7 +7,7 @@ each row is measured beside it, by making the difference of the worlds larger un
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from retrodp.audit.cases import Case, outlines
@@ -15,20 +15,19 @@ from retrodp.audit.coins import Seed
 from retrodp.audit.distinguish import DECLARED, scores
 from retrodp.audit.estimate import Claim, Evidence, best_cut, samples_needed
 from retrodp.audit.histories import Round
+from retrodp.audit.parts import components, coordinates, with_noise
 from retrodp.audit.released import (
     ROUNDING,
     Noise,
     View,
     asked,
     bystanders,
-    components,
     draw_noise,
     is_as_declared,
     smaller,
     view_of,
-    with_noise,
 )
-from retrodp.audit.report import Row, Verdict
+from retrodp.audit.report import Row, Verdict, rows_left_out
 from retrodp.audit.structure import Structure, windows, worst_size
 from retrodp.audit.thresholds import DRIFT, worst_crossing
 from retrodp.audit.worlds import Trajectory, lived, moved
@@ -174,10 +173,30 @@ def _pairs(case: Case, seed: Seed, size: Size) -> list[_Pair]:
         own = seed.further("gate", worlds.name)
         sound = is_as_declared(case.mechanisms, rounds, own, keys=size.gates)
         # An adversary looks at what differs, and at one more coordinate of each component.
-        path = moved(rounds) if sound else []
+        path = moved(_noisy(case.mechanisms, rounds)) if sound else []
         path += bystanders(case.mechanisms, path, case.horizon) if sound else []
         pairs.append(_Pair(name=worlds.name, rounds=rounds, path=tuple(path)))
     return pairs
+
+
+def _noisy(
+    mechanisms: Mapping[str, Mechanism], rounds: tuple[list[Round], list[Round]]
+) -> tuple[list[Round], list[Round]]:
+    """The same rounds by the coordinates that noise is added to."""
+    zero, one = (
+        [
+            replace(
+                lived,
+                totals={
+                    name: coordinates(mechanism, lived.totals[name])
+                    for name, mechanism in mechanisms.items()
+                },
+            )
+            for lived in world
+        ]
+        for world in rounds
+    )
+    return zero, one
 
 
 def _drawable(case: Case) -> Mapping[str, Mechanism]:
@@ -240,7 +259,7 @@ def rows_of(case: Case, seed: Seed, size: Size, *, miss: float) -> Iterator[Row]
     if all(components(mechanism) is not None for mechanism in case.mechanisms.values()):
         yield _as_declared(case, found, size)
     for name, mechanism in case.sparse.items():
-        yield _threshold(case, name, mechanism.threshold)
+        yield _threshold(case, name, mechanism.thresholds)
     yield from _sensitivities(case)
 
 
@@ -298,17 +317,16 @@ def _as_declared(case: Case, found: Sequence[Finding], size: Size) -> Row:
     )
 
 
-def _threshold(case: Case, name: str, threshold: int) -> Row:
+def _threshold(case: Case, name: str, thresholds: Sequence[int]) -> Row:
     mechanism = case.sparse[name]
     entry = next(one for one in case.resolved.releases if one["name"] == name)
     allowed = Fraction(entry["threshold_delta"])
     split = mechanism.noise.split
     spent, places = worst_crossing(
-        mechanism.noise.process, threshold, records=sum(split), per_bin=max(split)
+        mechanism.noise.process, thresholds, records=sum(split), per_bin=max(split)
     )
-    lower, _ = worst_crossing(
-        mechanism.noise.process, threshold - 1, records=sum(split), per_bin=max(split)
-    )
+    less = [threshold - 1 for threshold in thresholds]
+    lower, _ = worst_crossing(mechanism.noise.process, less, records=sum(split), per_bin=max(split))
     needed = samples_needed(lower, 0.0, claim_epsilon=0.0, delta=float(allowed), miss=1e-3)
     accused = spent > float(allowed) * (1 + DRIFT)
     return Row(
@@ -322,7 +340,8 @@ def _threshold(case: Case, name: str, threshold: int) -> Row:
         verdict="accused" if accused else "holds",
         details={
             "release": name,
-            "threshold": threshold,
+            "threshold": max(thresholds),
+            "threshold_min": min(thresholds),
             "allowed": float(allowed),
             "spent": spent,
             "one_lower": lower,
@@ -370,7 +389,7 @@ def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: No
     """All cases; planted faults are in `faults`, adaptive adversaries in `game`."""
     chosen = outlines(deep=size.deep)
     miss = miss_of_case(size)
-    rows: list[Row] = []
+    rows = rows_left_out()
     for number, outline in enumerate(chosen):
         progress(f"privacy, {outline.model}, {outline.title}")
         case = outline.case(size.horizon)

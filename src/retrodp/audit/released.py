@@ -11,8 +11,7 @@ runs; a few different keys are used besides.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -22,21 +21,16 @@ from numpy.typing import NDArray
 from retrodp.audit.coins import Seed
 from retrodp.audit.distinguish import Declared, Seen
 from retrodp.audit.histories import Round
+from retrodp.audit.parts import component_of, components, thresholded, thresholds_of
+from retrodp.audit.restated import expected
 from retrodp.audit.structure import Structure
 from retrodp.audit.worlds import Trajectory, change_of
-from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism
-from retrodp.mechanisms.counter import Counter
-from retrodp.mechanisms.histogram import Histogram, SparseHistogram
-from retrodp.mechanisms.mean import FINER, MeanOfBins
-from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.statistics.means import COUNT, SUM, coordinate
 
 Floats = NDArray[np.float64]
-Published = tuple[tuple[str, ...] | None, tuple[int | None, ...]]
 Noise = Mapping[tuple[str, str], NDArray[np.int64]]
 """Rounded noise by release and component, shape ``(slots, runs, rounds)``."""
 
@@ -44,92 +38,11 @@ MANY_COMPONENTS = 2
 ROUNDING = 1 / 12
 
 
-def components(mechanism: Mechanism) -> dict[str, CalibratedNoise] | None:
-    """Noise of each component by its name; None for a mechanism not known here."""
-    match mechanism:
-        case Counter() | Histogram() | SparseHistogram():
-            return {"": mechanism.noise}
-        case MeanOfBins():
-            return {SUM: mechanism.total, COUNT: mechanism.count}
-        case _:
-            return None
-
-
-def with_noise(
-    mechanism: Mechanism, change: Callable[[CalibratedNoise], CalibratedNoise]
-) -> Mechanism:
-    """The same release with other noise; for planted faults and the measure of power."""
-    match mechanism:
-        case Counter():
-            return Counter.of(change(mechanism.noise))
-        case Histogram():
-            return Histogram.of(change(mechanism.noise), mechanism.bins)
-        case SparseHistogram():
-            return SparseHistogram.of(
-                change(mechanism.noise),
-                threshold=mechanism.threshold,
-                max_bins=mechanism.max_bins,
-            )
-        case MeanOfBins():
-            return replace(mechanism, total=change(mechanism.total), count=change(mechanism.count))
-        case _:
-            raise UsageError(f"The audit does not know the noise of {mechanism.name}.")
-
-
 def smaller(noise: CalibratedNoise, by: Fraction) -> CalibratedNoise:
     """Noise whose scale is too small by a factor."""
     process = noise.process
     divisor = by if process.law == "laplace" else by * by
     return replace(noise, process=replace(process, scale=process.scale / divisor))
-
-
-def expected(
-    mechanism: Mechanism, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
-) -> Published | None:
-    """What the release must publish: totals plus noise, said again; None if not known here."""
-    match mechanism:
-        case Counter():
-            (draw,) = mechanism.noise.draw(round_, keys, Coordinates.of_indices(1)).tolist()
-            return None, (exact.get(b"", 0) + draw,)
-        case Histogram():
-            bins = sorted(mechanism.bins, key=str.encode)
-            noise = mechanism.noise.draw(round_, keys, Coordinates.of_indices(len(bins)))
-            totals = [exact.get(one.encode(), 0) for one in bins]
-            return tuple(bins), tuple((np.array(totals) + noise).tolist())
-        case SparseHistogram():
-            labels = sorted(label for label, total in exact.items() if total > 0)
-            key = keys.lasting_key(release=mechanism.name, purpose="labels")
-            noise = mechanism.noise.draw(round_, keys, Coordinates.of_labels(labels, key))
-            values = {
-                label.decode(): exact[label] + draw
-                for label, draw in zip(labels, noise.tolist(), strict=True)
-            }
-            kept = {key: value for key, value in values.items() if value >= mechanism.threshold}
-            return tuple(kept), tuple(kept.values())
-        case MeanOfBins():
-            return mechanism.bins, _means(mechanism, round_, exact, keys)
-        case _:
-            return None
-
-
-def _means(
-    mechanism: MeanOfBins, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys
-) -> tuple[int | None, ...]:
-    labels = [b""] if mechanism.bins is None else [one.encode() for one in mechanism.bins]
-    where = Coordinates.of_indices(len(labels))
-    sums = mechanism.total.draw(round_, keys, where).tolist()
-    counts = mechanism.count.draw(round_, keys, where).tolist()
-    _, (least, greatest) = mechanism.statistic.of.grid
-    values: list[int | None] = []
-    for label, sum_noise, count_noise in zip(labels, sums, counts, strict=True):
-        count = exact.get(coordinate(COUNT, label), 0) + count_noise
-        if count < 1:
-            values.append(None)
-            continue
-        centred = Fraction(exact.get(coordinate(SUM, label), 0) + sum_noise, count)
-        mean = min(max(centred + mechanism.statistic.centre, Fraction(least)), Fraction(greatest))
-        values.append(math.floor(mean * FINER + Fraction(1, 2)))
-    return tuple(values)
 
 
 def is_as_declared(
@@ -211,7 +124,8 @@ def view_of(
     used: dict[tuple[str, str], int] = {}
     for trajectory in trajectories:
         mechanism = mechanisms[trajectory.release]
-        component = _component(mechanism, trajectory.label)
+        component = component_of(mechanism, trajectory.label)
+        thresholds = thresholds_of(mechanism, component)
         place = (trajectory.release, component)
         slot = used[place] = used.get(place, -1) + 1
         drawn = noise[place][slot]
@@ -222,9 +136,10 @@ def view_of(
             total = np.array(path)
             shown = np.ones((len(drawn), rounds), dtype=np.bool_)
             value = drawn + total
-            if isinstance(mechanism, SparseHistogram):
-                shown = (value >= mechanism.threshold) & (total >= 1)
-                value = np.where(shown, value, mechanism.threshold - 1)
+            if thresholds is not None:
+                threshold = np.array(thresholds)
+                shown = (value >= threshold) & (total >= 1)
+                value = np.where(shown, value, threshold - 1)
             values.append((value - base).astype(np.float64))
             present.append(shown)
         blocks.append((values, present))
@@ -240,7 +155,7 @@ def view_of(
             )
         )
         raw.append(base.astype(np.float64))
-    sparse = any(isinstance(one, SparseHistogram) for one in mechanisms.values())
+    sparse = any(thresholded(one) is not None for one in mechanisms.values())
     zero, one = (
         Seen(
             np.hstack([values[world] for values, _ in blocks]),
@@ -264,23 +179,19 @@ def bystanders(
         for name, mechanism in mechanisms.items()
         for component in components(mechanism) or {}
     ]
-    moved = {(path.release, _component(mechanisms[path.release], path.label)) for path in seen}
+    moved = {(path.release, component_of(mechanisms[path.release], path.label)) for path in seen}
     found = []
     for name, component, mechanism in places:
         if len(places) > MANY_COMPONENTS and (name, component) in moved:
             continue
         total = 0
-        if isinstance(mechanism, SparseHistogram):
-            total = 2 * mechanism.threshold + 10 * max(mechanism.noise.half_all)
+        if (thresholds := thresholds_of(mechanism, component)) is not None:
+            noise = (components(mechanism) or {})[component]
+            total = 2 * max(thresholds) + 10 * max(noise.half_all)
         path = (total,) * horizon
         label = f"{component}\nbystander" if component else "bystander"
         found.append(Trajectory(release=name, label=label.encode(), zero=path, one=path))
     return found
-
-
-def _component(mechanism: Mechanism, label: bytes) -> str:
-    names = components(mechanism) or {}
-    return label.split(b"\n")[0].decode() if len(names) > 1 else ""
 
 
 def asked(

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from retrodp.audit.subjects import left_out
+
 FORMAT = 1
 
-Verdict = Literal["holds", "accused", "as stated", "caught", "missed"]
+Verdict = Literal["holds", "accused", "as stated", "caught", "missed", "left out"]
 """`holds`: nothing found against the claim. `accused`: the claim is false, up to the stated
 confidence. `as stated`: the contract promises nothing here, and the measure shows why. `caught`
-and `missed`: a planted fault, which the same test had to find."""
+and `missed`: a planted fault, which the same test had to find. `left out`: not audited, because
+it cannot be made here."""
 
 FAILURES: frozenset[Verdict] = frozenset({"accused", "missed"})
 
@@ -57,6 +60,23 @@ class Row:
         }
 
 
+def rows_left_out() -> list[Row]:
+    """One for every kind that is not audited because an optional dependency is missing."""
+    return [
+        Row(
+            mechanism=kind,
+            model="",
+            factor="",
+            test="left out",
+            claim="not audited",
+            measured=do,
+            confidence=1.0,
+            verdict="left out",
+        )
+        for kind, do in left_out().items()
+    ]
+
+
 def failed(rows: Sequence[Row]) -> bool:
     """Whether anything is accused, or a planted fault was missed."""
     return any(row.verdict in FAILURES for row in rows)
@@ -71,7 +91,7 @@ def document(rows: Sequence[Row], *, seed: str, deep: bool) -> dict[str, Any]:
         "passed": not failed(rows),
         "counts": {
             verdict: sum(row.verdict == verdict for row in rows)
-            for verdict in ("holds", "as stated", "caught", "accused", "missed")
+            for verdict in ("holds", "as stated", "caught", "accused", "missed", "left out")
         },
         "rows": [row.to_json() for row in rows],
     }

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from retrodp.audit.coins import Seed
-from retrodp.audit.histories import Plant, Round, exact_rounds
+from retrodp.audit.compiled import COMPILED
+from retrodp.audit.histories import Plant, Round, asked, exact_rounds
 from retrodp.audit.memory import MEMORY_FAULTS
-from retrodp.audit.pairs import Pair, uniting_pair
-from retrodp.audit.report import Row, Verdict
+from retrodp.audit.pairs import Pair, flapping_pair, uniting_pair
+from retrodp.audit.report import Row, Verdict, rows_left_out
 from retrodp.audit.subjects import (
     LASTING,
     MODELS,
@@ -27,15 +28,18 @@ from retrodp.audit.subjects import (
     Filling,
     Model,
     Stream,
+    compiled_fillings,
     fillings,
     fits,
     plan_of,
 )
 from retrodp.audit.twosample import TwoSample, two_sample
-from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.compile import CompiledRelease, compile_plan, keyed
 from retrodp.engine.resolve import resolve
+from retrodp.engine.states import remembering
 from retrodp.errors import VerificationError
 from retrodp.mechanisms.contract import Mechanism, Retroactive
+from retrodp.mechanisms.lived import Lived, lived
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -124,7 +128,7 @@ def differences(
     Raises:
         VerificationError: The histories do not unite: the audit itself is wrong.
     """
-    releases = subject.compiled()
+    releases = keyed(subject.compiled(), keys)
     first, second = (
         exact_rounds(subject.plan, releases, history, keys) for history in (pair.one, pair.two)
     )
@@ -133,8 +137,9 @@ def differences(
         raise VerificationError("Two histories of the audit do not unite.", do="Report this.")
     one = _bytes(_made(subject, plant), first, keys)
     if plant is None:
-        two = _bytes(_made(subject, None), second[: restart - 1], keys)
-        two += _bytes(_made(subject, None), second, keys, start=restart)
+        before = _made(subject, None)
+        two = _bytes(before, second[: restart - 1], keys)
+        two += _bytes(_restarted(subject, before), second, keys, start=restart)
     else:
         two = _bytes(_made(subject, plant), second, keys)
     found: dict[str, Difference] = {}
@@ -146,8 +151,19 @@ def differences(
 
 
 def _made(subject: Subject, plant: Plant | None) -> dict[str, Mechanism]:
-    made = {release.name: release.mechanism for release in subject.compiled()}
+    made = {release.name: lived(release.mechanism) for release in subject.compiled()}
     return made if plant is None else {name: plant(inner) for name, inner in made.items()}
+
+
+def _restarted(subject: Subject, before: Mapping[str, Mechanism]) -> dict[str, Mechanism]:
+    """Mechanisms made anew; those that remember find their states, as in a store."""
+    made = _made(subject, None)
+    for name, mechanism in made.items():
+        if isinstance(mechanism, Lived):
+            was = before[name]
+            assert isinstance(was, Lived)
+            mechanism.states = [*was.states]
+    return made
 
 
 def _bytes(
@@ -155,10 +171,10 @@ def _bytes(
 ) -> list[dict[str, bytes]]:
     return [
         {
-            name: mechanism.release(round_, lived.totals[name], keys).to_bytes()
+            name: asked(mechanism, round_, now, keys).to_bytes()
             for name, mechanism in mechanisms.items()
         }
-        for round_, lived in enumerate(rounds[start - 1 :], start=start)
+        for round_, now in enumerate(rounds[start - 1 :], start=start)
     ]
 
 
@@ -169,13 +185,18 @@ def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: No
         A row for every release under every model (streams together), and one for every planted
         fault.
     """
-    rows: list[Row] = []
-    every = fillings()
+    rows = rows_left_out()
+    stateful: dict[str, Filling] = {}
+    every = [*fillings(), *compiled_fillings()]
     for model in MODELS:
         tables = [filling for filling in every if fits(filling, model)]
         # Without forward secrecy "auto" means another factor, so such releases have their own plan.
+        # So have those of the compilers, whose epsilons are searched for at every step of the budget.
+        compiled = [one for one in tables if one.title in COMPILED]
+        plain = [one for one in tables if one.title not in COMPILED]
         parts = {
-            "": [one for one in tables if one.table.get("factor") != LASTING],
+            "": [one for one in plain if one.table.get("factor") != LASTING],
+            " compiled": compiled,
             " lasting": [one for one in tables if one.table.get("factor") == LASTING],
         }
         for name, part in parts.items():
@@ -185,7 +206,11 @@ def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: No
                 subject = subject_of(part, model=model, stream=stream)
                 _search(subject, seed, size.pairs, label=f"{model}{name} {stream}")
                 subjects.append(subject)
+                found = {subject.titles[own.name] for own in remembering(subject.compiled())}
+                stateful |= {one.title: one for one in part if one.title in found}
             rows += _rows(subjects, model, size.pairs)
+    progress("retroactivity, releases that remember")
+    rows += list(memories(seed, size.controls, [*stateful.values()]))
     progress("retroactivity, planted faults")
     rows += list(controls(seed, size.controls))
     return rows
@@ -219,6 +244,40 @@ def _rows(subjects: Sequence[Subject], model: Model, pairs: int) -> Iterator[Row
             verdict=verdict_on(release.mechanism.retroactive, differs=bool(found)),
             details={"pairs": pairs * len(subjects)},
         )
+
+
+def memories(seed: Seed, most: int, tables: Sequence[Filling]) -> Iterator[Row]:
+    """Releases that say they remember, shown to do so: the audit would see memory where there is.
+
+    Args:
+        seed: Of the pairs and keys.
+        most: Pairs tried for each release, the first made for such releases.
+        tables: Releases that keep a state; those that say "no" get a row.
+    """
+    for filling in tables:
+        subject = subject_of([filling], model="zcdp", stream="ids", epsilon=1)
+        (release,) = subject.compiled()
+        if release.mechanism.retroactive != "no":
+            continue
+        shown = next((n for n in range(most) if _remembers(subject, seed, n)), None)
+        yield Row(
+            mechanism=filling.title,
+            model="zcdp",
+            factor=release.mechanism.factor.name,
+            test="releases that remember",
+            claim="retroactive: no",
+            measured="not shown" if shown is None else f"differs in pair {shown}",
+            confidence=1.0,
+            verdict="missed" if shown is None else "as stated",
+            details={"pairs": most if shown is None else shown},
+        )
+
+
+def _remembers(subject: Subject, seed: Seed, number: int) -> bool:
+    coins = seed.coins("memories", number)
+    pair = uniting_pair(subject.plan, coins) if number else flapping_pair(subject.plan, coins)
+    keys = seed.keys(HORIZON, "memories", number)
+    return bool(differences(subject, pair, keys, restart=2))
 
 
 def verdict_on(promised: Retroactive, *, differs: bool) -> Verdict:
@@ -282,10 +341,7 @@ def marginal(
 
 
 def _last_value(mechanism: Mechanism, history: Sequence[Round], keys: KeyTree) -> int:
-    answers = [
-        mechanism.release(round_, lived.totals[mechanism.name], keys)
-        for round_, lived in enumerate(history, start=1)
-    ]
+    answers = [asked(mechanism, round_, now, keys) for round_, now in enumerate(history, start=1)]
     (value,) = answers[-1].values
     assert value is not None
     return value

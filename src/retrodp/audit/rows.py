@@ -31,7 +31,7 @@ def values_of(column: Column) -> tuple[Canonical, ...]:
         case "text":
             listed: tuple[Canonical, ...] = TEXTS
         case "category" | "boolean":
-            listed = tuple(value for value in column.public_values or () if value is not None)
+            return column.public_values or ()
         case "integer" | "number":
             _, (least, greatest) = column.grid
             listed = (greatest, least, min(max(1, least), greatest))

@@ -1,7 +1,8 @@
 """Every release that the engine can make, as plans: derived from the registry of kinds.
 
 Promise: a kind, a key of a kind or a factor that is added to the package is audited from then on,
-or the audit stops and says what it cannot fill in; nothing is left out in silence.
+or the audit stops and says what it cannot fill in; nothing is left out in silence. Kinds that
+want an optional dependency which is not installed are left out, and said to be.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from retrodp.engine.compile import statistic_of
+from retrodp.audit.compiled import COMPILED
+from retrodp.audit.revised import REVISED
+from retrodp.engine.compile import factor_of, statistic_of
 from retrodp.engine.resolve import resolve
-from retrodp.errors import NotInThisVersionError, UsageError
+from retrodp.errors import ExtraMissingError, NotInThisVersionError, UsageError
 from retrodp.plan.kinds import KINDS
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import FactorChoice
+from retrodp.plan.revised_kind import REVISABLE
 
 Stream = Literal["ids", "points", "persons"]
 Model = Literal["zcdp", "pure"]
@@ -55,6 +59,27 @@ FILLINGS: Mapping[str, tuple[Any, ...]] = {
     "cube.by": (["country", "gift"], ["product", "country"]),
     "gram.of": (["amount", "weight"],),
     "gram.norm": (25,),
+    "kmeans.of": (["amount", "weight"],),
+    "kmedian.of": (["amount", "weight"],),
+    "kmeans.k": (2,),
+    "kmedian.k": (2,),
+    "kmeans.levels": ([1, 3],),
+    "kmedian.levels": ([1, 2],),
+    "kmedian.variant": ("lths",),
+    "kmeans.coreset": (True,),
+    "kmedian.coreset": (True,),
+    "distinct.of": ("product",),
+    "distinct.method": ("fresh", "ladder", "minhash", "signed", "flippancy", "recompute"),
+    "distinct.expect": ([1, 20],),
+    "second_moment.of": ("product",),
+    "second_moment.method": ("median", "mean", "dense"),
+    "second_moment.rows": (3,),
+    "second_moment.buckets": (128,),
+    "heavy_hitters.of": ("product",),
+    "heavy_hitters.top": (2,),
+    "heavy_hitters.rows": (3,),
+    "heavy_hitters.buckets": (64,),
+    "heavy_hitters.length": (4,),
     "quantiles.by": (None, "country"),
     "at": ([0.25, 0.5],),
     "cdf.by": (None,),
@@ -65,6 +90,7 @@ LASTING = "dense"
 """A factor that only a plan without forward secrecy, and with few bins, may name."""
 
 FEW_BINS = 1_000
+_COMPILED_KINDS = frozenset(table["kind"] for table in COMPILED.values())
 
 WINDOW = "3d"
 WHERE = "country == 'DE' and gift"
@@ -86,38 +112,75 @@ class Filling:
 def fillings() -> list[Filling]:
     """Every kind of this version with every filling of its keys, factor, window and condition.
 
+    Kinds of `left_out` are not among them.
+
     Raises:
         UsageError: A kind has a required key that `FILLINGS` does not know, or no filling of it
             makes a plan.
     """
     found = []
     for kind, entry in KINDS.items():
-        if entry is None:
+        if entry is None or kind in _COMPILED_KINDS:
             continue
-        own = [
-            table for table in _own_keys(kind, entry.keys) if _buildable({"kind": kind, **table})
-        ]
+        try:
+            own = [
+                table
+                for table in _own_keys(kind, entry.keys)
+                if _buildable({"kind": kind, **table})
+            ]
+        except ExtraMissingError:
+            continue  # see `left_out`
         for keys in own:
-            words = " by ".join([kind, *_listed(keys.get("by"))])
+            named_kind = " ".join([kind, *_listed(keys.get("method"))])
+            words = " by ".join([named_kind, *_listed(keys.get("by"))])
             table = {"kind": kind, **keys}
-            for factor in get_args(FactorChoice):
+            free = _chooses_factor(table)
+            for factor in get_args(FactorChoice) if free else ("auto",):
                 few = {"max_bins": FEW_BINS} if "max_bins" in entry.names else {}
                 named = {**table, "factor": factor, **(few if factor == LASTING else {})}
                 found.append(Filling(title=f"{words}, {factor}", table=named))
             found += [
                 Filling(title=f"{words}, window", table={**table, "window": WINDOW}),
-                Filling(
-                    title=f"{words}, window, binary",
-                    table={**table, "window": WINDOW, "factor": "binary"},
-                ),
                 Filling(title=f"{words}, where", table={**table, "where": WHERE}),
             ]
+            if kind in REVISABLE:
+                found += [
+                    Filling(title=f"{words}, {how}", table={**table, **added})
+                    for how, added in REVISED.items()
+                ]
+            if free:
+                table = {**table, "window": WINDOW, "factor": "binary"}
+                found.append(Filling(title=f"{words}, window, binary", table=table))
     return found
+
+
+def left_out() -> dict[str, str]:
+    """Kinds that nobody can make here for want of an optional dependency, and what to install."""
+    found = {}
+    for kind, entry in KINDS.items():
+        if entry is None or kind in _COMPILED_KINDS:
+            continue
+        try:
+            _buildable({"kind": kind, **next(_own_keys(kind, entry.keys))})
+        except ExtraMissingError as error:
+            found[kind] = error.do
+    return found
+
+
+def compiled_fillings() -> list[Filling]:
+    """Releases of the compilers, of whose kinds `fillings` has none."""
+    return [Filling(title=title, table=table) for title, table in COMPILED.items()]
 
 
 def fits(filling: Filling, model: Model) -> bool:
     """Whether the release exists under the model: dense noise is Gaussian."""
     return model == "zcdp" or filling.table.get("factor") != LASTING
+
+
+def _chooses_factor(table: Mapping[str, Any]) -> bool:
+    """Whether the plan may name a factor, or the release's method dictates it."""
+    plan = plan_of({"r": table}, model="zcdp", horizon=3)
+    return factor_of(plan, plan.releases[0]) is None
 
 
 def _buildable(table: Mapping[str, Any]) -> bool:
@@ -174,6 +237,7 @@ def plan_of(
             "start": "2024-01-01",
             "round": "1d",
             "horizon": horizon,
+            "forgetting": "partial",  # so that releases that remember are admitted too
             **_STREAMS[stream],
         },
         "columns": _COLUMNS,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from retrodp.audit.adversaries import Adversary, Board, Moves
 from retrodp.errors import UsageError
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.contract import AnyMechanism
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
 from retrodp.noise.key import KeyTree
@@ -29,20 +29,20 @@ class Table:
 
     Attributes:
         noise: Of the release under attack.
-        threshold: Of a sparse release, else None.
+        thresholds: Of a sparse release, one a round, else None.
     """
 
     noise: CalibratedNoise
-    threshold: int | None
+    thresholds: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Table:
+    def of(cls, mechanism: AnyMechanism) -> Table:
         """For a count or a histogram."""
         match mechanism:
             case SparseHistogram():
-                return cls(noise=mechanism.noise, threshold=mechanism.threshold)
+                return cls(noise=mechanism.noise, thresholds=mechanism.thresholds)
             case Counter() | Histogram():
-                return cls(noise=mechanism.noise, threshold=None)
+                return cls(noise=mechanism.noise, thresholds=None)
             case _:
                 raise UsageError(f"{mechanism.name} cannot be played against.")
 
@@ -69,9 +69,10 @@ class Table:
             total = own + (challenge_now(board, bins) if challenged else 0)
             value = total + self.noise.draw(round_, keys, where).reshape(plays, bins)
             shown = np.ones((plays, bins), dtype=np.bool_)
-            if self.threshold is not None:
-                shown = (total >= 1) & (value >= self.threshold)
-                value = np.where(shown, value, self.threshold - 1)
+            if self.thresholds is not None:
+                threshold = self.thresholds[round_ - 1]
+                shown = (total >= 1) & (value >= threshold)
+                value = np.where(shown, value, threshold - 1)
             publish(board, value, shown, own)
         return board
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,29 +80,34 @@ def _draw(law: str, scale: float) -> Floats:
     return result
 
 
-def crossing(process: Process, threshold: int, records: int) -> float:
+def crossing(process: Process, threshold: int | Sequence[int], records: int) -> float:
     """Sum over the rounds of P[a bin of so many records reaches the threshold].
+
+    The threshold may be one for all rounds or one for each.
 
     Exact for sums of whole draws. A dense factor's noise is a combination of draws so much finer
     than a step that it is Gaussian to far below any delta.
     """
+    horizon = process.factor.horizon
+    each = [threshold] * horizon if isinstance(threshold, int) else threshold
     if isinstance(process, DenseProcess):
         deviations = np.sqrt(rows_of(process.factor).squares * float(process.scale))
-        return float(ndtr(-(threshold - records - 0.5) / deviations).sum())
-    kinds: Counter[tuple[int, ...]] = Counter()
+        return float(ndtr(-(np.array(each) - records - 0.5) / deviations).sum())
+    assert isinstance(process, NoiseProcess), "a product of factors has no threshold of this kind"
+    kinds: Counter[tuple[int, tuple[int, ...]]] = Counter()
     example: dict[tuple[int, ...], int] = {}
-    for round_ in range(1, process.factor.horizon + 1):
+    for round_ in range(1, horizon + 1):
         weights = tuple(sorted(abs(weight) for _, weight in process.factor.nodes(round_)))
-        kinds[weights] += 1
+        kinds[each[round_ - 1], weights] += 1
         example.setdefault(weights, round_)
     return math.fsum(
-        number * rounded_law(process, example[weights]).tail(threshold - records)
-        for weights, number in kinds.items()
+        number * rounded_law(process, example[weights]).tail(own - records)
+        for (own, weights), number in kinds.items()
     )
 
 
 def worst_crossing(
-    process: Process, threshold: int, *, records: int, per_bin: int
+    process: Process, threshold: int | Sequence[int], *, records: int, per_bin: int
 ) -> tuple[float, Mapping[int, int]]:
     """Largest sum over all ways to split a unit's records into bins, and that split.
 

@@ -12,12 +12,14 @@ import os
 import sys
 import time
 import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from retrodp.engine.code import code_allowed
 from retrodp.errors import DiskFullError, KeyMissingError, RetrodpError, UsageError
 from retrodp.store.keyfile import (
     DescriptorLocator,
@@ -60,6 +62,22 @@ KeyOption = Annotated[
     typer.Option("--key", help="Key: a FILE, env:NAME or fd:N. Default: DIR.key beside the store."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+ALLOW_CODE = "--allow-code"
+
+
+@app.callback()
+def _common(
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            ALLOW_CODE,
+            help="Run the functions that a plan names; accepted after the command too. Read them first.",
+        ),
+    ] = False,
+) -> None:
+    """Publish numbers about people every day, privately, from data that change behind you."""
 
 
 def now_micros() -> int:
@@ -118,8 +136,11 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command; returns its exit code."""
     as_json = "--json" in arguments
+    allowed = code_allowed() if ALLOW_CODE in arguments else nullcontext()
+    arguments = [own for own in arguments if own != ALLOW_CODE]
     try:
-        code = _called(arguments or ["--help"])
+        with allowed:
+            code = _called(arguments or ["--help"])
     except BrokenPipeError:
         # The reader of the output left; the rest of it is of no use to anybody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -208,4 +229,4 @@ def _failed(error: RetrodpError, *, as_json: bool) -> int:
 
 
 # Importing them registers the commands.
-from retrodp.cli import audit, demo, drafting, ending, reading, writing  # noqa: E402, F401
+from retrodp.cli import audit, demo, drafting, ending, reading, vintages, writing  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""The audits: `retrodp audit retroactivity` and `retrodp audit privacy`."""
+"""The audits: `retrodp audit retroactivity`, `privacy`, `price`, `reconstruct`, `differencing`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,27 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from retrodp.audit import faults, game, privacy, retroactivity
+from retrodp.audit import (
+    differencing,
+    faults,
+    game,
+    price,
+    privacy,
+    reconstruct,
+    retroactivity,
+)
 from retrodp.audit.coins import Seed
 from retrodp.audit.report import FAILURES, Row, document, failed
 from retrodp.cli.app import JsonOption, app, console, notes, print_json
 
 GAMES_MISS = 1e-3
-STYLES = {"accused": "bold red", "missed": "bold red", "as stated": "yellow", "caught": "cyan"}
+STYLES = {
+    "accused": "bold red",
+    "missed": "bold red",
+    "as stated": "yellow",
+    "left out": "yellow",
+    "caught": "cyan",
+}
 
 audits = typer.Typer(
     name="audit",
@@ -62,6 +76,44 @@ def audit_privacy(
         progress("planted faults")
         rows += faults.controls(chosen, size, miss=privacy.miss_of_case(size))
         return rows
+
+    return _run(run, seed, deep=deep, as_json=as_json)
+
+
+@audits.command("price")
+def audit_price(
+    seed: SeedOption = None, deep: DeepOption = False, as_json: JsonOption = False
+) -> int:
+    """Measure what forgetting costs: distinct counts that remember against those that forget."""
+
+    def run(chosen: Seed, progress: Callable[[str], None]) -> list[Row]:
+        return price.audit(chosen, price.DEEP if deep else price.SMOKE, progress)
+
+    return _run(run, seed, deep=deep, as_json=as_json)
+
+
+@audits.command("reconstruct")
+def audit_reconstruct(
+    seed: SeedOption = None, deep: DeepOption = False, as_json: JsonOption = False
+) -> int:
+    """Read secret bits out of counts that forget: exact ones, noisy ones, and ours."""
+
+    def run(chosen: Seed, progress: Callable[[str], None]) -> list[Row]:
+        size = reconstruct.DEEP if deep else reconstruct.SMOKE
+        return reconstruct.audit(chosen, size, progress)
+
+    return _run(run, seed, deep=deep, as_json=as_json)
+
+
+@audits.command("differencing")
+def audit_differencing(
+    seed: SeedOption = None, deep: DeepOption = False, as_json: JsonOption = False
+) -> int:
+    """Subtract the publications before and after a deletion, and read who was deleted."""
+
+    def run(chosen: Seed, progress: Callable[[str], None]) -> list[Row]:
+        size = differencing.DEEP if deep else differencing.SMOKE
+        return differencing.audit(chosen, size, progress)
 
     return _run(run, seed, deep=deep, as_json=as_json)
 
@@ -115,6 +167,9 @@ def _show(rows: Sequence[Row]) -> None:
         console().print(table)
         console().print()
     for row in rows:
+        if row.verdict == "left out":
+            text = f"LEFT OUT: {row.mechanism}: {row.measured}"
+            console().print(text, markup=False, soft_wrap=True)
         if row.verdict in FAILURES:
             console().print(
                 f"{row.verdict.upper()}: {row.mechanism} ({row.model}, {row.factor}), {row.test}: "

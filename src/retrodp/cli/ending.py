@@ -1,4 +1,4 @@
-"""Commands for the end of a store and what comes after it: retire, restore."""
+"""Commands for the end of a store and what comes after it: retire, continue, restore."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from retrodp.engine.restore import Restored, examine, restore_as_is, restore_int
 from retrodp.engine.store import Store
 from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
+from retrodp.views import words
 
 EraseOption = Annotated[
     bool, typer.Option("--erase-ledger", help="Take out every record and waiting update too.")
@@ -71,6 +72,69 @@ def retire(
             "still in the ledger; --erase-ledger takes them out."
         )
     out.print("The releases stay: `retrodp show` and `retrodp export` need no key.")
+
+
+@app.command(name="continue")
+def continue_(
+    plan: Annotated[
+        Path, typer.Argument(help="The successor plan: it starts where this one ends.")
+    ],
+    store: StoreOption,
+    yes: YesOption = False,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on after the last round, under a successor plan, a new key and a budget of its own."""
+    read = Plan.load(plan)
+    with Store.open(store, key=keeper_of(store, key)) as opened:
+        before = opened.epoch.statement(opened.resolved)
+        after = _budget_after(opened, read)
+        if after is not None:
+            confirm(
+                f"Go on after round {opened.round:,} under {plan}? It spends epsilon "
+                f"{after['own']['epsilon']:g} and delta {after['own']['delta']:.3g} of its own. All "
+                f"epochs together then spend epsilon {after['total']['epsilon']:g} and delta "
+                f"{after['total']['delta']:.3g}. The old key is destroyed.",
+                yes=yes,
+            )
+        begun = opened.go_on(read)
+        document = {
+            "format": FORMAT,
+            "store": opened.store_id,
+            "epoch": opened.epoch.number,
+            "begun": begun,
+            "round": opened.round,
+            "horizon": opened.horizon,
+            "survivors": opened.ledger.survivor_count(),
+            "budget_before": before["total"],
+            "budget": opened.epoch.statement(opened.resolved),
+        }
+    if as_json:
+        print_json(document)
+        return
+    out = console()
+    if not begun:
+        out.print(f"Epoch {document['epoch']} runs under this plan already; nothing was changed.")
+        return
+    budget = document["budget"]
+    out.print(
+        f"Epoch {document['epoch']} has begun: rounds {document['round'] + 1:,} to "
+        f"{document['horizon']:,}, from {document['survivors']:,} surviving records. The old key is "
+        "destroyed."
+    )
+    out.print(
+        f"Spent before: epsilon {before['total']['epsilon']:g}, delta {before['total']['delta']:.3g}."
+        f" This epoch: epsilon {budget['own']['epsilon']:g}, delta {budget['own']['delta']:.3g}. "
+        f"{words.spent(budget)}"
+    )
+
+
+def _budget_after(store: Store, plan: Plan) -> dict[str, Any] | None:
+    """What all epochs spend once the plan has begun; None if it has."""
+    if store.epoch.here and plan.to_dict() == dict(store.resolved.plan):
+        return None
+    ended = store.epoch.ended(store.resolved, store=store.store_id, continued=False)
+    return ended.with_plan(plan)
 
 
 @app.command()

@@ -208,7 +208,9 @@ def known_format(text: str | None) -> Format | None:
 def _last(store: Store, through: str | None) -> int:
     """The round that `--through` means; refused before anything is done."""
     now = now_micros()
-    last = store.clock.last_ended(now) if through is None else store.clock.round_for_date(through)
+    clock = store.clock
+    own = clock.last_ended(now) if through is None else clock.round_for_date(through)
+    last = store.rounds_before + own
     store.require_closable(last, now=now)
     return last
 
@@ -223,6 +225,7 @@ def _closed(store: Store, closed: int) -> dict[str, Any]:
         "rounds_closed": closed,
         "round": store.round,
         "horizon": store.horizon,
+        "epoch": store.epoch.number,
         "ignored_at_close": store.ignored,
         "same_time_at_close": store.same_time,
         "waiting": store.ledger.waiting_count(),

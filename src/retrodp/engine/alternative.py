@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrodp.engine.compile import CompiledRelease
+from retrodp.engine.compile import CompiledRelease, factor_of
 from retrodp.engine.resolve import LAWS, most_moved, planned_bins
 from retrodp.mechanisms.calibrate import choose_factor, why_not_dense, worst_error
 from retrodp.noise.factors.dense import DenseFactor, expected_error
+from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
 
@@ -58,11 +59,17 @@ def factor_notes(releases: Sequence[Mapping[str, Any]]) -> list[str]:
 def _why(plan: Plan, release: Release) -> str:
     if release.factor != "auto":
         return "The plan names it."
+    if factor_of(plan, release) is not None:
+        return "The method needs it: no other factor hides what one record changes."
     admitted = "that keep forward secrecy" if plan.privacy.forward_secrecy else "there are"
     return f"It has the least error of the factors {admitted}, for this horizon and these bins."
 
 
 def _alternative(plan: Plan, release: Release, compiled: CompiledRelease) -> dict[str, Any] | None:
+    if factor_of(plan, release) is not None:
+        return None
+    if isinstance(release.statistic, kinds.Revised):
+        return None  # a dense factor would draw every round's node for every stamp
     factor, law = compiled.mechanism.factor, LAWS[plan.privacy.model]
     present = worst_error(factor, law)
     if isinstance(factor, DenseFactor):

@@ -7,12 +7,19 @@ one another; only `retire` writes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from retrodp.engine.files import StoreFiles, require_agreement, require_epoch
+from retrodp.engine.crossing import complete
+from retrodp.engine.files import (
+    StoreFiles,
+    require_agreement,
+    require_epoch,
+    require_epoch_of_key,
+)
+from retrodp.engine.running import Running
+from retrodp.engine.succession import require_same_meaning
 from retrodp.errors import (
     GuardError,
     KeyMissingError,
@@ -20,8 +27,8 @@ from retrodp.errors import (
     StoreCorruptError,
     UsageError,
 )
+from retrodp.plan.epochs import epoch_of_series
 from retrodp.plan.plan import Plan
-from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import KeyKeeper
 from retrodp.store.keyrecord import KeyRecord
 from retrodp.store.ledger import Ledger
@@ -63,20 +70,17 @@ class Found:
 class Backup:
     """A store's files, read without the agreement that `Store` demands."""
 
-    def __init__(
-        self, files: StoreFiles, keeper: KeyKeeper, resolved: ResolvedPlan, ledger: Ledger
-    ) -> None:
+    def __init__(self, files: StoreFiles, keeper: KeyKeeper, ledger: Ledger) -> None:
         self.files = files
         self.keeper = keeper
-        self.resolved = resolved
         self.ledger = ledger
-        self.plan = Plan.from_dict(resolved.plan)
-        self.epoch = files.read_epoch()
-        self.clock = Clock.from_boundaries(
-            resolved.boundaries, timezone=self.plan.stream.timezone, past=self.epoch.past
-        )
+        running = Running.read(files)
+        self.resolved = running.resolved
+        self.plan = running.declared
+        self.epoch = running.epoch
+        self.clock = running.clock
         require_epoch(ledger, self.epoch)
-        if ledger.fingerprint != resolved.fingerprint:
+        if ledger.fingerprint != self.resolved.fingerprint:
             raise PlanChangedError(
                 "plan.resolved.json is not the one the store was created with.",
                 do="Restore the file from a back-up of this store.",
@@ -86,20 +90,36 @@ class Backup:
         except KeyMissingError:
             self.key = None
         else:
-            self.key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
+            if not self._is_ahead(self.key):
+                require_epoch_of_key(self.key, ledger, self.epoch.number)
+                self.key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
+
+    def _is_ahead(self, key: KeyRecord) -> bool:
+        """Whether the key is that of a later epoch of the same open horizon.
+
+        Its budget was stated with this one's. That of a successor plan is not known here, and such
+        a key is refused: the total would leave it out.
+        """
+        if self.plan.stream.epochs is None or key.store_id != self.ledger.store_id:
+            return False
+        to_come = self.plan.stream.epochs.number - epoch_of_series(self.resolved)
+        return 0 < key.epoch - self.epoch.number <= to_come
 
     def found(self, last_round: int | None) -> Found:
         """What it is, given the last round that was published anywhere, if anybody knows."""
-        if last_round is not None and not 0 <= last_round <= self.clock.horizon:
+        before = self.epoch.rounds_before
+        horizon = before + self.clock.horizon
+        if last_round is not None and not 0 <= last_round <= horizon:
             raise UsageError(
                 f"Round {last_round} is outside the plan.",
-                expected=f"0 (nothing was published) to {self.clock.horizon}, or {UNKNOWN}",
+                expected=f"0 (nothing was published) to {horizon}, or {UNKNOWN}",
+                do=f"If the store went on under a later plan, answer {UNKNOWN}.",
             )
         round_ = self.ledger.round
         return Found(
-            round=round_,
+            round=before + round_,
             released=self._released(last_round),
-            horizon=self.clock.horizon,
+            horizon=horizon,
             reason=self._reason(last_round),
             redeliver_from=self.clock.text_of(self.clock.boundaries[round_]),
         )
@@ -107,10 +127,13 @@ class Backup:
     def _released(self, last_round: int | None) -> int | None:
         if last_round is None:
             return None
-        marked = 0 if self.key is None else self.key.round
+        marked = 0 if self.key is None else self.epoch.rounds_before + self.key.round
+        if self.key is not None and self._is_ahead(self.key):
+            marked += len(self.resolved.boundaries) - 1  # at least
         return max(last_round, marked, self._published())
 
     def _published(self) -> int:
+        """Last round in the published releases, numbered on from epoch to epoch."""
         try:
             with closing(Releases(self.files.releases)) as releases:
                 return releases.last_round
@@ -121,18 +144,21 @@ class Backup:
         released = self._released(last_round)
         if self.ledger.retired:
             return "it was retired"
-        if self.key is None:
-            return f"its key {self.keeper.path} is not there"
+        if self.key is None or self._is_ahead(self.key):
+            begun = None if self.key is None else f"epoch {self.key.epoch} has begun under its key"
+            return begun or f"its key {self.keeper.path} is not there"
         if released is None:
             return "nobody knows which rounds were released since it was made"
-        if released > self.ledger.round:
+        ends = self.epoch.rounds_before + self.ledger.round
+        if released > ends:
             return (
-                f"it ends with round {self.ledger.round}, but round {released} was released, and "
+                f"it ends with round {ends}, but round {released} was released, and "
                 "releasing it again on other data would cancel its noise"
             )
         try:
-            with closing(Releases(self.files.releases)) as releases:
-                require_agreement(self.ledger, releases, self.key, self.resolved)
+            before, number = self.epoch.rounds_before, self.epoch.number
+            with closing(Releases(self.files.releases, before=before)) as releases:
+                require_agreement(self.ledger, releases, self.key, self.resolved, number)
         except GuardError as error:
             return f"its files do not agree ({error.what.rstrip('.')})"
         return ""
@@ -143,16 +169,9 @@ class Backup:
         Raises:
             PlanChangedError: The survivors would mean something else under the plan.
         """
-        given, stored = _meaning(plan), _meaning(self.plan)
-        changed = sorted(name for name in given if given[name] != stored[name])
-        if changed:
-            raise PlanChangedError(
-                f"The plan gives the surviving records another meaning ({', '.join(changed)}).",
-                expected="the plan of the back-up, but for start, horizon, [privacy] and releases",
-                do="Take its plan.toml, and change only these.",
-            )
+        require_same_meaning(plan, of=self.plan)
         ends = self.clock.boundaries[self.ledger.round :]
-        start = Clock.of_stream(plan.stream).boundaries[0]
+        start = Clock.of_stream(plan.of_epoch(1).stream).boundaries[0]
         if start not in ends:
             raise PlanChangedError(
                 "stream.start does not go on from the back-up.",
@@ -172,7 +191,7 @@ class Backup:
         """End the old store; what it holds is in the new one."""
         self.ledger.retire()
         self.files.backup.unlink(missing_ok=True)  # nothing it could do is dangerous any more
-        if self.key is not None and self.key.tree.round <= self.key.tree.horizon:
+        if self.key is not None and not self.key.destroyed:
             self.keeper.rewrite(replace(self.key, tree=self.key.tree.destroyed()))
         if erase_ledger:
             self.ledger.forget_everything()
@@ -185,22 +204,8 @@ def opened_backup(place: Place) -> Iterator[Backup]:
     files.require_store()
     with ExitStack() as opened:
         opened.enter_context(StoreLock(place.directory))
-        resolved = files.read_resolved()
         ledger = Ledger.open(files.ledger)
         opened.callback(ledger.close)
-        yield Backup(files, place.keeper, resolved, ledger)
-
-
-def _meaning(plan: Plan) -> dict[str, Any]:
-    """What a surviving record means: columns and stream, without when and how long."""
-    tables = plan.to_dict()
-    stream = {
-        f"stream.{name}": value
-        for name, value in tables["stream"].items()
-        if name not in {"start", "horizon"}
-    }
-    columns = [
-        {key: value for key, value in column.items() if key != "from"}
-        for column in tables["columns"]
-    ]
-    return {**stream, "columns": columns}
+        with suppress(KeyMissingError):  # what began under its key can only be completed
+            complete(files, keeper=place.keeper, ledger=ledger)
+        yield Backup(files, place.keeper, ledger)

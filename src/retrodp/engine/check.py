@@ -7,14 +7,22 @@ from typing import Any
 
 from retrodp.engine.alternative import factor_facts, factor_notes
 from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.distinct import choice_notes
+from retrodp.engine.linear_route import linear_facts, linear_notes
+from retrodp.engine.prospect import epochs_of, prospect_notes
 from retrodp.engine.resolve import protection_of, resolve
-from retrodp.mechanisms.contract import Mechanism
+from retrodp.engine.revised import notes as revised_notes
+from retrodp.engine.spending import norms_of
+from retrodp.engine.states import keepers
+from retrodp.mechanisms.contract import AnyMechanism, Stateful
+from retrodp.mechanisms.sampled import Sampled
+from retrodp.plan.epochs import epoch_of_series
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.privacy.accountant import delta_of, epsilon_of
 from retrodp.privacy.budget import ApproxDP
 from retrodp.privacy.conversion import epsilon_integer_orders
-from retrodp.privacy.loss import PrivacyLoss
+from retrodp.privacy.loss import PrivacyLoss, PureLoss
 from retrodp.privacy.neighbours import group_guarantee, group_losses
 
 UNITS = {
@@ -39,11 +47,20 @@ def check(plan: Plan) -> dict[str, Any]:
 
 def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
     """The same from a plan that was resolved before."""
-    compiled = compile_plan(plan, resolved)
-    losses = [loss for release in compiled for loss in release.mechanism.cost()]
-    stream = plan.stream
+    running = plan.of_epoch(epoch_of_series(resolved))
+    compiled = compile_plan(running, resolved)
+    if "losses" in resolved.budget:  # of all epochs that there may be
+        losses: list[PrivacyLoss] = list(norms_of(resolved.budget))
+        if plan.privacy.model == "pure":
+            losses = [PureLoss(epsilon=plan.privacy.epsilon)]
+    else:
+        losses = [loss for release in compiled for loss in release.mechanism.cost()]
+    stream = running.stream
+    epochs = epochs_of(plan)
     releases = [
-        _release(release, entry) | factor_facts(plan, planned, release)
+        _release(release, entry)
+        | factor_facts(running, planned, release)
+        | linear_facts(running, resolved, release)
         for release, entry, planned in zip(compiled, resolved.releases, plan.releases, strict=True)
     ]
     return {
@@ -55,9 +72,14 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
         "protects": UNITS[stream.unit],
         "fingerprint": resolved.fingerprint,
         "budget": _budget(plan, resolved, losses),
+        **epochs,
         "releases": releases,
         "retroactivity": {release.name: release.mechanism.retroactive for release in compiled},
-        "notes": _notes(plan, compiled) + factor_notes(releases),
+        "notes": _notes(plan, compiled)
+        + factor_notes(releases)
+        + linear_notes(releases)
+        + choice_notes(releases)
+        + prospect_notes(epochs.get("epochs", [])),
     }
 
 
@@ -119,13 +141,35 @@ def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
     notes = [
         "When something is released is public: rounds close by the calendar, empty ones too.",
     ]
-    mechanisms: list[Mechanism] = [release.mechanism for release in compiled]
-    if any(mechanism.adaptive == "no" for mechanism in mechanisms):
-        names = [mechanism.name for mechanism in mechanisms if mechanism.adaptive == "no"]
+    mechanisms: list[AnyMechanism] = [release.mechanism for release in compiled]
+    lasting = [own.name for own in mechanisms if isinstance(own, Sampled) and own.adaptive == "no"]
+    if lasting:
+        notes.append(
+            f"The ranks of {', '.join(lasting)} last: what they buy is proved for streams that do not "
+            "react to earlier releases, and not against whoever holds the key."
+        )
+    oblivious = [own for own in mechanisms if own.adaptive == "no" and own.name not in lasting]
+    stateful = [own.name for own in oblivious if isinstance(own, Stateful)]
+    if stateful:
+        notes.append(
+            f"The guarantee of {', '.join(stateful)} is proved for streams that do not react to "
+            "earlier releases."
+        )
+    names = [own.name for own in oblivious if own.name not in stateful]
+    if names:
         notes.append(
             f"The threshold of {', '.join(names)} is proved for streams that do not react to "
             "earlier releases."
         )
+    notes += revised_notes(mechanisms)
+    keeping = keepers(mechanisms)
+    if keeping:
+        notes.append(
+            f"{', '.join(keeping)}: not exactly retroactive. Deletions and forgets act on the records "
+            "and on all other releases; this keeps their influence until the last round."
+        )
+    elif plan.stream.forgetting == "partial":
+        notes.append('Every release forgets what is deleted: forgetting = "partial" is not needed.')
     if plan.stream.ids and plan.stream.unit == "record":
         notes.append("An id with q lives is protected by the group guarantee for q units.")
     return notes

@@ -1,16 +1,18 @@
 """The release of one round: from the ledger's difference to the bytes that are published.
 
-`answers` is the law of this package in code: a pure function of keys, mechanisms, round and the
-totals of the surviving data.
+`states.made` is the law of this package in code: a pure function of keys, mechanisms, round and the
+totals of the surviving data, and of a state for the releases that say they remember.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from retrodp.engine.collecting import paused
 from retrodp.engine.compile import CompiledRelease
+from retrodp.engine.states import begun_in, made, read_states
 from retrodp.engine.totals import Totals, add_into, difference
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import NoiseKeys, encode
@@ -41,15 +43,6 @@ class Closed:
     same_time: int
 
 
-def answers(
-    releases: Sequence[CompiledRelease], round_: int, totals: Totals, keys: NoiseKeys
-) -> tuple[Answer, ...]:
-    """The answers of a round, from exact totals; a pure function."""
-    return tuple(
-        release.mechanism.release(round_, totals[release.name], keys) for release in releases
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """Everything a close needs that does not change from round to round."""
@@ -63,6 +56,7 @@ class Closing:
         """Columns in plan order, as payloads hold them."""
         return [column.name for column in self.plan.columns]
 
+    @paused()
     def close(self, round_: int, totals: Totals, keys: NoiseKeys) -> Closed:
         """Apply the round's updates and forgets, move the totals, make the answers.
 
@@ -89,11 +83,21 @@ class Closing:
         )
         for name, move in moves.items():
             add_into(totals[name], move)
-            self.ledger.add_totals(name, move)
+            self.ledger.add_totals(name, move, gone=move.keys() - totals[name].keys())
         self.ledger.remove_round_from_queue(round_)
         self.ledger.drop_past_memory(round_)
-        made = answers(self.releases, round_, totals, keys)
-        return Closed(made, changes.ignored, changes.same_time)
+        begun = begun_in(
+            self.releases,
+            self.names,
+            round_,
+            begun=changes.begun,
+            forgotten=forgotten,
+            ledger=self.ledger,
+        )
+        states = read_states(self.releases, self.ledger, round_ - 1)
+        found = made(self.releases, round_, totals, keys, begun=begun, states=states)
+        self.ledger.states.keep(round_, found.kept)
+        return Closed(found.answers, changes.ignored, changes.same_time)
 
     def _changes(self, round_: int, updates: list[QueuedUpdate], keys: NoiseKeys) -> Changes:
         if not self.plan.stream.ids:
@@ -146,6 +150,7 @@ class Closing:
         Must run inside one transaction of the ledger.
         """
         ended = self._take_out_forgotten()
+        self.ledger.states.purge()  # no round will ever read them
         for release in self.releases:
             if isinstance(release.statistic, Keyed) and not release.statistic.bound:
                 self.ledger.replace_totals(release.name, {})  # its secret is gone, and its use
@@ -163,14 +168,14 @@ class Closing:
         return forgotten
 
     def _named_by_forgets(self) -> list[Record]:
-        found: dict[tuple[str, str, int, bytes], Record] = {}
-        for forget in self.ledger.forgets():
-            if forget.kind == "person":
-                records = self.ledger.records_of_person(forget.value)
-            else:
-                records = self.ledger.records_of_id(forget.value)
-            for record in records:
-                found[record.space, record.id, record.stamp, record.payload] = record
+        forgets = self.ledger.forgets()
+        named = self.ledger.records_of_persons(
+            [forget.value for forget in forgets if forget.kind == "person"]
+        )
+        for forget in forgets:
+            if forget.kind == "id":
+                named += self.ledger.records_of_id(forget.value)
+        found = {(one.space, one.id, one.stamp, one.payload): one for one in named}
         return list(found.values())
 
 

@@ -39,7 +39,7 @@ def settled_clusters(plan: Plan, release: Release, noises: Noises) -> Mapping[st
     """Geometry, thresholds, bands and the errors of each part.
 
     Raises:
-        UsageError: scikit-learn is missing, before anything is promised.
+        ExtraMissingError: scikit-learn is missing, before anything is promised.
     """
     if not isinstance(release.statistic, kinds.KMedian):
         solver.require()

@@ -79,7 +79,11 @@ def _module(name: str, path: str) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]  # half a module must not be found the next time
+            raise
     except ImportError:
         raise PlanError(
             f"{path}: there is no module {name!r}.",

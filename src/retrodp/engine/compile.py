@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrodp.engine import ordered, vectors
-from retrodp.errors import KeyDestroyedError
+from retrodp.engine import clusters, distinct, masked, ordered, revised, sampled, sketches, vectors
+from retrodp.errors import KeyDestroyedError, StoreCorruptError
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.contract import AnyMechanism
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.histogram import Histogram, SparseHistogram
 from retrodp.mechanisms.mean import MeanOfBins
 from retrodp.noise.key import NoiseKeys
+from retrodp.noise.processes import AnyFactor
 from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
@@ -38,7 +39,7 @@ class CompiledRelease:
     """
 
     statistic: Statistic
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     window: int | None
 
     @property
@@ -55,14 +56,35 @@ def compile_plan(plan: Plan, resolved: ResolvedPlan) -> tuple[CompiledRelease, .
     """Statistics from the plan, mechanisms from what was resolved; nothing is recomputed."""
     compiled = []
     for release, entry in zip(plan.releases, resolved.releases, strict=True):
-        compiled.append(
-            CompiledRelease(
-                statistic=statistic_of(plan, release),
-                mechanism=mechanism_of(plan, release, entry),
-                window=release.window,
-            )
+        settled = as_settled(release, entry)
+        found = CompiledRelease(
+            statistic=statistic_of(plan, settled),
+            mechanism=mechanism_of(plan, settled, entry),
+            window=settled.window,
         )
+        _require_as_settled(found, entry)
+        compiled.append(found)
     return tuple(compiled)
+
+
+def _require_as_settled(release: CompiledRelease, entry: Mapping[str, Any]) -> None:
+    """Raise `StoreCorruptError` if this version would publish on another grid than was decided.
+
+    What does not stand in the plan and is no number of the noise: the step of what is published,
+    which holds how much finer than the column it is, and the grain of products.
+    """
+    derived = {
+        "step": str(release.mechanism.step),
+        "grain": getattr(release.statistic, "grain", None),
+    }
+    changed = sorted(name for name, value in derived.items() if entry.get(name, value) != value)
+    if changed:
+        raise StoreCorruptError(
+            f"This version would give {release.name} another {' and '.join(changed)} than was "
+            "decided when its plan was resolved.",
+            expected=", ".join(f"{name} {entry[name]}" for name in changed),
+            do="Open the store with the version of retrodp that made it.",
+        )
 
 
 def keyed(releases: Sequence[CompiledRelease], keys: NoiseKeys) -> tuple[CompiledRelease, ...]:
@@ -88,10 +110,31 @@ def statistic_of(plan: Plan, release: Release) -> Statistic:
     return _KINDS[type(release.statistic)].statistic(plan, release)
 
 
-def mechanism_of(plan: Plan, release: Release, entry: Mapping[str, Any]) -> Mechanism:
+def mechanism_of(plan: Plan, release: Release, entry: Mapping[str, Any]) -> AnyMechanism:
     """The mechanism of a release, from its entry in the resolved plan."""
-    noises = tuple(CalibratedNoise.from_spec(spec) for spec in (entry["noise"], *entry["further"]))
+    specs = (entry["noise"], *entry["further"])  # None: nothing that adds noise of its own
+    noises = tuple(CalibratedNoise.from_spec(spec) for spec in specs if spec is not None)
     return _KINDS[type(release.statistic)].mechanism(plan, release, noises, entry)
+
+
+def decided(plan: Plan, release: Release) -> Release:
+    """The release with what its plan leaves open decided, from the plan alone."""
+    return _KINDS[type(release.statistic)].decided(plan, release)
+
+
+def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
+    """The release with what was decided when its entry was resolved."""
+    return _KINDS[type(release.statistic)].as_settled(release, entry)
+
+
+def in_later_epoch(plan: Plan, release: Release, entry: Mapping[str, Any]) -> Release:
+    """The release in an epoch after that of an entry: as it was decided, charged for its rounds."""
+    return _KINDS[type(release.statistic)].later(plan, as_settled(release, entry))
+
+
+def factor_of(plan: Plan, release: Release) -> AnyFactor | None:
+    """The factor that the release's method dictates; None: the plan's `factor` chooses."""
+    return _KINDS[type(release.statistic)].factor(plan, release)
 
 
 def settled_of(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any]:
@@ -102,7 +145,7 @@ def settled_of(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any
 def is_sparse(plan: Plan, release: Release) -> bool:
     """Whether the release's bins are decided by the data, through a threshold."""
     match release.statistic:
-        case kinds.Histogram(by=by):
+        case kinds.Histogram(by=by) | kinds.Revised(inner=kinds.Histogram(by=by)):
             return not plan.is_public(by)
         case kinds.Cube(marginals=marginals):
             return not all(map(plan.is_public, marginals))
@@ -120,8 +163,12 @@ def _nothing_more(_plan: Plan, _release: Release, _noises: Noises) -> Mapping[st
 @dataclass(frozen=True, slots=True)
 class _Kind:
     statistic: Callable[[Plan, Release], Statistic]
-    mechanism: Callable[[Plan, Release, Noises, Mapping[str, Any]], Mechanism]
+    mechanism: Callable[[Plan, Release, Noises, Mapping[str, Any]], AnyMechanism]
     settled: Callable[[Plan, Release, Noises], Mapping[str, Any]] = _nothing_more
+    decided: Callable[[Plan, Release], Release] = lambda _, release: release
+    as_settled: Callable[[Release, Mapping[str, Any]], Release] = lambda release, _: release
+    factor: Callable[[Plan, Release], AnyFactor | None] = lambda *_: None
+    later: Callable[[Plan, Release], Release] = lambda _, release: release
 
 
 def _labels(plan: Plan, by: tuple[str, ...]) -> BinLabels | None:
@@ -162,15 +209,18 @@ def _public_bins(plan: Plan, release: Release) -> tuple[str, ...] | None:
     return tuple(sorted(bins, key=str.encode))
 
 
-def _linear(plan: Plan, release: Release, noises: Noises, entry: Mapping[str, Any]) -> Mechanism:
+def _linear(plan: Plan, release: Release, noises: Noises, entry: Mapping[str, Any]) -> AnyMechanism:
     (noise,) = noises
     if is_sparse(plan, release):
-        return SparseHistogram.of(noise, threshold=entry["threshold"], max_bins=entry["max_bins"])
+        each = tuple(entry["thresholds"])
+        return SparseHistogram.of(noise, threshold=each, max_bins=entry["max_bins"])
     bins = _public_bins(plan, release)
     return Counter.of(noise) if bins is None else Histogram.of(noise, bins)
 
 
-def _quotient(plan: Plan, release: Release, noises: Noises, _entry: Mapping[str, Any]) -> Mechanism:
+def _quotient(
+    plan: Plan, release: Release, noises: Noises, _entry: Mapping[str, Any]
+) -> AnyMechanism:
     total, count = noises
     return MeanOfBins(
         name=release.name,
@@ -182,6 +232,32 @@ def _quotient(plan: Plan, release: Release, noises: Noises, _entry: Mapping[str,
     )
 
 
+_DISTINCT = _Kind(
+    distinct.statistic,
+    distinct.mechanism,
+    distinct.settled,
+    distinct.decided,
+    distinct.as_settled,
+    distinct.factor,
+    distinct.in_later_epoch,
+)
+_MASKED = _Kind(
+    masked.statistic,
+    masked.mechanism,
+    masked.settled,
+    masked.decided,
+    masked.as_settled,
+    masked.factor,
+    masked.in_later_epoch,
+)
+_CDF = _Kind(
+    lambda plan, release: ordered.cumulative_cells(plan, release, _labels(plan, release.by)),
+    lambda plan, release, noises, entry: ordered.cumulative_counts(
+        plan, release, _public_bins(plan, release), noises[0], entry
+    ),
+    lambda plan, release, noises: ordered.settled_cumulative(plan, release, noises[0]),
+    as_settled=ordered.cumulative_as_settled,
+)
 _KINDS: dict[type[kinds.Statistic], _Kind] = {
     kinds.Count: _Kind(_count, _linear),
     kinds.Histogram: _Kind(_histogram, _linear),
@@ -194,13 +270,7 @@ _KINDS: dict[type[kinds.Statistic], _Kind] = {
         ),
         lambda plan, release, noises: ordered.settled_quantiles(plan, release, noises[0]),
     ),
-    kinds.Cdf: _Kind(
-        lambda plan, release: ordered.cumulative_cells(plan, release, _labels(plan, release.by)),
-        lambda plan, release, noises, entry: ordered.cumulative_counts(
-            plan, release, _public_bins(plan, release), noises[0], entry
-        ),
-        lambda plan, release, noises: ordered.settled_cumulative(plan, release, noises[0]),
-    ),
+    kinds.Cdf: _CDF,
     kinds.Range: _Kind(
         lambda plan, release: ordered.range_counts(plan, release, _labels(plan, release.by)),
         lambda plan, release, noises, _: ordered.ranges(
@@ -209,5 +279,29 @@ _KINDS: dict[type[kinds.Statistic], _Kind] = {
     ),
     kinds.Query: _Kind(vectors.query, vectors.weighted_sums, vectors.settled_query),
     kinds.Cube: _Kind(vectors.cube, vectors.marginal_tables, vectors.settled_cube),
+    ordered.SettledCdf: _CDF,
     kinds.Gram: _Kind(vectors.gram, vectors.moments, vectors.settled_gram),
+    kinds.KMeans: _Kind(clusters.cells, clusters.clusters, clusters.settled_clusters),
+    kinds.KMedian: _Kind(clusters.cells, clusters.clusters, clusters.settled_clusters),
+    kinds.Revised: _Kind(
+        revised.statistic,
+        revised.mechanism,
+        revised.settled,
+        as_settled=revised.as_settled,
+        factor=revised.factor,
+    ),
+    kinds.Distinct: _DISTINCT,
+    kinds.SecondMoment: _Kind(
+        sketches.sketched_items,
+        sketches.second_moment,
+        sketches.settled_moment,
+        sketches.decided_moment,
+        sketches.moment_as_settled,
+    ),
+    kinds.HeavyHitters: _Kind(
+        sketches.sketched_prefixes, sketches.heavy_hitters, sketches.settled_hitters
+    ),
+    kinds.Masked: _MASKED,
+    kinds.Sample: _Kind(sampled.live_records, sampled.sampled, factor=sampled.factor),
+    distinct.Decided: _DISTINCT,
 }

@@ -1,7 +1,7 @@
 """The border between two epochs of one store, crossed as a whole or not at all.
 
 What makes a crash harmless: (1) the files of the next epoch are laid ready; (2) the key is replaced
-by one of the next epoch, which derives nothing of the epoch before: from here on there is no way
+by one of the next epoch, which derives no noise of the epoch before: from here on there is no way
 back; (3) the ledger begins the epoch, in one transaction; (4) the files take their places, the
 account of all epochs last. Before (2) the files that lie ready are thrown away, after it the rest
 is completed, by whoever opens the store next. The first release of the epoch comes after (4).
@@ -91,18 +91,21 @@ def cross(files: StoreFiles, following: NextEpoch, *, keeper: KeyKeeper, ledger:
     complete(files, keeper=keeper, ledger=ledger)
 
 
-def complete(files: StoreFiles, *, keeper: KeyKeeper, ledger: Ledger) -> None:
-    """Finish a crossing that was interrupted after its key was written; forget any other."""
+def complete(files: StoreFiles, *, keeper: KeyKeeper, ledger: Ledger) -> bool:
+    """Finish a crossing that was interrupted after its key was written; forget any other.
+
+    Returns:
+        Whether there was one.
+    """
     if not files.continuing.exists():
-        return
+        return False
     key = keeper.read()
     if key.store_id != ledger.store_id:
-        return  # not this store's key, and refused as such
-    if key.epoch != files.read_epoch().number + 1:
-        _throw_away(files)
-        return
-    _finish(files, key, ledger)
+        return False  # not this store's key, and refused as such
+    if key.epoch == files.read_epoch().number + 1:
+        _finish(files, key, ledger)
     _throw_away(files)
+    return True
 
 
 def _finish(files: StoreFiles, key: KeyRecord, ledger: Ledger) -> None:
@@ -115,10 +118,11 @@ def _finish(files: StoreFiles, key: KeyRecord, ledger: Ledger) -> None:
         plan = Plan.from_dict(resolved.plan).of_epoch(epoch_of_series(resolved))
         releases = keyed(compile_plan(plan, resolved), key.tree)
         names = [column.name for column in plan.columns]
-        # Counted in the numbers of the epoch before: only how long ago a stamp was matters.
-        totals = recount(releases, names, ledger.round, ledger.survivors())
         with ledger.transaction():
-            ledger.next_epoch(str(epoch.digest), key.fingerprint, totals)
+            ledger.next_epoch(str(epoch.digest), key.fingerprint)
+            # In the numbers of the new epoch: some totals name the stamps of their records.
+            for release, totals in recount(releases, names, 0, ledger.survivors()).items():
+                ledger.replace_totals(release, totals)
     if ledger.epoch != epoch.digest:
         raise StoreCorruptError(
             "The files of the next epoch are not those that the ledger knows of.",

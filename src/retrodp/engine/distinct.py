@@ -63,7 +63,9 @@ class Method:
         mechanism: Of plan, release, noises (one a component of the statistic) and stored entry.
         settled: What the resolved plan stores of it beyond noise, method and shape.
         shape: Sizes that follow from plan and release.
-        factor: The factor that the method dictates, or None where the plan's `factor` may choose.
+        factor: The factor that the method and its shape dictate, or None where the plan's `factor`
+            may choose.
+        later: The shape in a later epoch: sizes stay, what they cost follows its horizon.
         predicted: What `auto` compares, see `retrodp.engine.outlook`; None where the method does
             not fit the ground. None in its place: `auto` never picks the method.
     """
@@ -72,7 +74,8 @@ class Method:
     mechanism: Callable[[Plan, Release, Noises, Mapping[str, Any]], AnyMechanism]
     settled: Callable[[Plan, Release, Noises], Mapping[str, Any]] = lambda *_: {}
     shape: Callable[[Plan, Release], Shape] = lambda *_: {}
-    factor: Callable[[Plan, Release], AnyFactor | None] = lambda *_: None
+    factor: Callable[[Plan, Release, Shape], AnyFactor | None] = lambda *_: None
+    later: Callable[[Plan, Release, Shape], Shape] = lambda _plan, _release, shape: shape
     predicted: Callable[[Ground], Outlook | None] | None = None
 
 
@@ -144,6 +147,13 @@ def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
     return replace(release, statistic=found)
 
 
+def in_later_epoch(plan: Plan, release: Release) -> Release:
+    """The settled release under a longer horizon: the same method and sizes, charged for it."""
+    keys = _decision(release)
+    shape = METHODS[keys.method].later(plan, release, dict(keys.shape))
+    return replace(release, statistic=replace(keys, shape=tuple(shape.items())))
+
+
 def statistic(plan: Plan, release: Release) -> Statistic:
     """The statistic of the release's method."""
     keys = _keys(decided(plan, release))
@@ -173,8 +183,8 @@ def settled(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any]:
 
 def factor(plan: Plan, release: Release) -> AnyFactor | None:
     """The factor that the release's method dictates, if it does."""
-    keys = _keys(decided(plan, release))
-    found = METHODS[keys.method].factor(plan, release)
+    keys = _decision(decided(plan, release))
+    found = METHODS[keys.method].factor(plan, release, dict(keys.shape))
     if found is not None and release.factor != "auto":
         raise PlanError(
             f'release.{release.name}.factor = "{release.factor}" does not fit: method = '
@@ -345,7 +355,7 @@ METHODS: dict[str, Method] = {
     "fresh": Method(
         statistic=lambda plan, release, _: PresentItems(items=items_of(plan, release)),
         mechanism=_fresh,
-        factor=fresh_factor,
+        factor=lambda plan, release, _: fresh_factor(plan, release),
         predicted=outlook.fresh,
     ),
     "ladder": Method(
@@ -378,7 +388,8 @@ METHODS: dict[str, Method] = {
             release, noises, entry["shape"], facts_of(entry)
         ),
         shape=distinct_memory.limits_of,
-        factor=distinct_memory.tree,
+        factor=lambda plan, release, _: distinct_memory.tree(plan, release),
+        later=distinct_memory.limits_later,
     ),
     "recompute": Method(
         statistic=lambda plan, release, _: PresentItems(items=items_of(plan, release)),

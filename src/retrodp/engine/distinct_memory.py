@@ -67,6 +67,12 @@ def limits_of(plan: Plan, release: Release) -> Shape:
     return found
 
 
+def limits_later(plan: Plan, release: Release, shape: Shape) -> Shape:
+    """The same limits at the norms of a later epoch, whose tree is higher."""
+    factor = tree(plan, release)
+    return {f"{_FLIPS}{limit.flips}": windows_of(factor, limit.flips) for limit in _limits(shape)}
+
+
 def windows_of(factor: AnyFactor, flips: int) -> int:
     """Squared norm of what a record shifts in items followed up to so many flips, in windows."""
     if not isinstance(factor, HaarFactor):
@@ -120,10 +126,10 @@ def _rho(plan: Plan) -> float:
     return float(largest_rho(losses, epsilon=epsilon, delta=delta))
 
 
-def heads(plan: Plan, release: Release) -> FreshFactor:
+def heads(plan: Plan, release: Release, shape: Shape) -> FreshFactor:
     """Noise of its own at every head; a record counts at no more heads than its rounds hold."""
-    horizon, block = plan.stream.horizon, block_of(plan, release)["block"]
-    met = math.ceil((release.window or horizon) / block)
+    horizon = plan.stream.horizon
+    met = math.ceil((release.window or horizon) / shape["block"])
     return FreshFactor(horizon=horizon, window=met)
 
 

@@ -1,8 +1,9 @@
 """Where the parts of a store lie, and what must agree before any of them is used.
 
 A store directory holds `ledger.sqlite` (exact), `releases.sqlite` (published), `plan.toml`,
-`plan.resolved.json` and `lock`; the key lies outside it. A store that goes on from another one has
-`epoch.json` too. A file `backup` says that the directory is a copy, which `restore` alone opens.
+`plan.resolved.json` and `lock`; the key lies outside it. A store that goes on from another one, or
+from an epoch of its own, has `epoch.json` too, and a `plan.resolved.N.json` for each later epoch. A
+directory `continuing` holds the files of a next epoch until it has begun. A file `backup` says that the directory is a copy, which `restore` alone opens.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrodp.engine.epochs import Epoch
 from retrodp.errors import (
     BackupError,
     KeyMismatchError,
@@ -19,6 +19,7 @@ from retrodp.errors import (
     StoreCorruptError,
     UsageError,
 )
+from retrodp.plan.epochs import NAME, Epoch, read_epoch, read_plans, resolved_name
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyrecord import KeyRecord
@@ -49,13 +50,23 @@ class StoreFiles:
 
     @property
     def resolved(self) -> Path:
-        """The plan with everything decided; what a store runs on."""
-        return self.directory / "plan.resolved.json"
+        """The plan of the first epoch with everything decided; a store is what has it."""
+        return self.directory / resolved_name(1)
 
     @property
     def epoch(self) -> Path:
-        """Calendar and budgets of the stores before this one, if there were any."""
-        return self.directory / "epoch.json"
+        """Calendar and budgets of the epochs before the present one, if there were any."""
+        return self.directory / NAME
+
+    @property
+    def continuing(self) -> Path:
+        """Files of the next epoch, until it has begun."""
+        return self.directory / "continuing"
+
+    def plans(self) -> list[Path]:
+        """Everything that was made from plans alone."""
+        resolved = [resolved_name(number) for number in range(1, self.read_epoch().number + 1)]
+        return [self.plan, self.epoch, *(self.directory / name for name in resolved)]
 
     @property
     def backup(self) -> Path:
@@ -90,13 +101,13 @@ class StoreFiles:
             )
 
     def read_epoch(self) -> Epoch:
-        """What was there before this store."""
-        return Epoch.from_bytes(self.epoch.read_bytes()) if self.epoch.exists() else Epoch()
+        """What was there before the present epoch."""
+        return read_epoch(self.directory)
 
     def read_resolved(self) -> ResolvedPlan:
-        """The resolved plan, as it was stored."""
+        """The resolved plan of the present epoch, as it was stored."""
         self.require_store()
-        return ResolvedPlan.from_json(self.resolved.read_bytes())
+        return read_plans(self.directory, self.read_epoch())[-1]
 
 
 def require_same_plan(given: Plan, resolved: ResolvedPlan) -> None:
@@ -130,8 +141,25 @@ def require_epoch(ledger: Ledger, epoch: Epoch) -> None:
         )
 
 
+def require_epoch_of_key(key: KeyRecord, ledger: Ledger, number: int) -> None:
+    """Raise the error that explains it, unless the key belongs to the present epoch."""
+    if key.store_id != ledger.store_id or key.epoch == number:
+        return  # another store's key has an error of its own
+    if key.epoch > number:
+        raise StoreBehindError(
+            f"The store is in epoch {number}, but epoch {key.epoch} has begun under its key.",
+            expected="a store that is not older than its key",
+            do="Bring back the newest back-up of the whole directory; do not copy single files.",
+        )
+    raise KeyMismatchError(
+        f"The key belongs to epoch {key.epoch} of this store, which is over.",
+        expected=f"the key of epoch {number}, under which the store goes on",
+        do="Name the newest copy of the key; an old one derives nothing of this epoch.",
+    )
+
+
 def require_agreement(
-    ledger: Ledger, releases: Releases, key: KeyRecord, resolved: ResolvedPlan
+    ledger: Ledger, releases: Releases, key: KeyRecord, resolved: ResolvedPlan, number: int
 ) -> None:
     """Raise the error that explains it, unless ledger, releases, key and plan fit together.
 
@@ -143,6 +171,7 @@ def require_agreement(
             "plan.resolved.json is not the one the store was created with.",
             do="Restore the file from a back-up of this store.",
         )
+    require_epoch_of_key(key, ledger, number)
     key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
     if ledger.test != is_test_id(key.store_id):
         raise KeyMismatchError(
@@ -161,8 +190,8 @@ def require_agreement(
         pending = ledger.pending()
         if releases.last_round != ledger.round - 1 or pending is None or pending[0] != ledger.round:
             raise StoreCorruptError(
-                f"Rounds {releases.last_round + 1} to {ledger.round} were closed, but their "
-                "releases are missing.",
+                f"Rounds {releases.before + releases.last_round + 1} to "
+                f"{releases.before + ledger.round} were closed, but their releases are missing.",
                 do="Bring back the newest back-up of the whole directory.",
             )
     published = releases.digest(key.round) if 0 < key.round <= releases.last_round else None

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from retrodp.errors import UsageError
 from retrodp.noise.key import encode, system_bytes
 from retrodp.plan.plan import Plan
+from retrodp.store.ledger import Ledger
 
 Kind = Literal["id", "person", "value"]
 KINDS: tuple[Kind, ...] = ("id", "person", "value")
@@ -56,6 +57,7 @@ class Receipt:
             horizon is over and no release follows.
         from_instant: When that round ends and is released, ISO 8601, or None.
         erased: Whether the bytes are gone already.
+        kept_by: Releases that are not retroactive: what they publish keeps the influence.
     """
 
     forgotten: Forgotten
@@ -63,6 +65,7 @@ class Receipt:
     from_round: int | None
     from_instant: str | None
     erased: bool
+    kept_by: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as a document; contains the value, so it is for the requester alone."""
@@ -78,6 +81,7 @@ class Receipt:
             "from_round": self.from_round,
             "released_at": self.from_instant,
             "erased": self.erased,
+            "kept_by": list(self.kept_by),
             "what_it_means": self._meaning(),
         }
 
@@ -86,6 +90,13 @@ class Receipt:
             return (
                 "The last release was published already. What matched was erased; earlier "
                 "publications stay, protected by the privacy budget."
+            )
+        if self.kept_by:
+            return (
+                f"From round {self.from_round} on, every release but {', '.join(self.kept_by)} is "
+                "distributed as if what matched had never been there. Those keep its influence in "
+                "counters under keyed hashes until the last round, as the plan says, protected by "
+                "the privacy budget like earlier publications; its records are erased."
             )
         return (
             f"From round {self.from_round} on, every release is distributed as if what matched "
@@ -110,6 +121,17 @@ def asked(ids: Iterable[str], persons: Iterable[str]) -> list[Forgotten]:
     if not requests:
         raise UsageError("Nothing to forget was named.", do="Give --id, --person or --file.")
     return requests
+
+
+def note(requests: Sequence[Forgotten], ledger: Ledger) -> None:
+    """Note requests for the open round, and drop what waits of theirs; in one transaction."""
+    for request in requests:
+        if request.kind == "id":
+            ledger.add_forget("id", request.value)
+            ledger.drop_waiting_of_id(request.value)
+        else:
+            ledger.add_forget("person", request.value)
+            ledger.drop_waiting_of_person(request.value)
 
 
 def require_nameable(requests: Sequence[Forgotten], plan: Plan) -> None:

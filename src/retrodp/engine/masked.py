@@ -8,7 +8,7 @@ older round, items that it no longer follows) is the plan's to declare, as `drif
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ from retrodp.engine import distinct
 from retrodp.errors import PlanError
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Stateful
-from retrodp.mechanisms.masked import GaussianMap, Mask, Masked
+from retrodp.mechanisms.masked import GaussianMap, Mask, Masked, mask_miss
 from retrodp.noise.processes import AnyFactor
 from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
@@ -48,6 +48,11 @@ def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
     return _with(release, distinct.as_settled(inner(release), entry))
 
 
+def in_later_epoch(plan: Plan, release: Release) -> Release:
+    """With the base as it is charged under a longer horizon."""
+    return _with(release, distinct.in_later_epoch(plan, inner(release)))
+
+
 def factor(plan: Plan, release: Release) -> AnyFactor | None:
     """The base's."""
     return distinct.factor(plan, inner(release))
@@ -59,10 +64,12 @@ def settled(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any]:
     hiding = math.exp(float(keys.alpha))
     # Half of beta for the mask; the other half pays for (2 + e^alpha) beta0.
     miss = Fraction(float(keys.beta) / 2 / (2 + hiding) * (1 - 1e-9))
+    miss = min(miss, (1 - release.level) / 2)  # the interval allows for it as well
     share = miss / len(noises)
-    noise_error = max(max(noise.at_level(1 - share).half_all) for noise in noises)
+    noise_error = _noise_error(base, [max(one.at_level(1 - share).half_all) for one in noises])
     error = noise_error + math.ceil(keys.drift / noises[0].step)
     found = GaussianMap.of(error, alpha=keys.alpha, beta=keys.beta / 2)
+    left = mask_miss(release.level, float(miss))
     return {
         **distinct.settled(plan, base, noises),
         "mask": {
@@ -75,10 +82,24 @@ def settled(plan: Plan, release: Release, noises: Noises) -> Mapping[str, Any]:
         },
         "errors": {
             "stddev": f"{found.deviation * float(noises[0].step):.6g}",
-            "half": found.strays(float(1 - release.level)),
-            "half_all": found.strays(float(1 - release.level) / plan.stream.horizon),
+            "half": found.strays(left),
+            "half_all": found.strays(left / plan.stream.horizon),
         },
     }
+
+
+def _noise_error(base: Release, worst: Sequence[int]) -> int:
+    """How far the base's noise takes its answer, given how far each of its noises strays.
+
+    Flippancy moves its answer by half of the noisy number of items beyond the limit, so that half
+    of that noise is in the answer too; the items themselves are the plan's `drift`.
+    """
+    assert isinstance(base.statistic, kinds.Distinct)
+    if base.statistic.method != "flippancy":
+        return max(worst)
+    limits = len(worst) // 2
+    pairs = zip(worst[:limits], worst[limits:], strict=True)
+    return max(count + math.ceil(beyond / 2) for count, beyond in pairs)
 
 
 def mechanism(plan: Plan, release: Release, noises: Noises, entry: Mapping[str, Any]) -> Masked:

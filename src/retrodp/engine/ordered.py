@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -76,7 +77,7 @@ def cumulative_cells(plan: Plan, release: Release, by: BinLabels | None) -> Orde
     of = plan.column(release.statistic.of)
     _, (least, _) = of.grid
     edges = _steps(of, release.statistic.edges)
-    moved = moved_by_one(len(edges), flat=_flat(plan, len(edges)))
+    moved = moved_by_one(len(edges), flat=_flat(plan, release.statistic))
     cells = EdgeCells(edges=(least, *(edge + 1 for edge in edges)))
     return OrderedCounts(of=of, cells=cells, moved=moved, by=by, where=release.where)
 
@@ -91,7 +92,7 @@ def cumulative_counts(
         name=release.name,
         texts=texts,
         groups=groups,
-        flat=_flat(plan, len(texts)),
+        flat=_flat(plan, release.statistic),
         noise=noise,
         band=Band.from_spec(entry["band"]),
         level=release.level,
@@ -101,10 +102,25 @@ def cumulative_counts(
 def settled_cumulative(plan: Plan, release: Release, noise: CalibratedNoise) -> dict[str, Any]:
     """What is decided for `cdf` beyond its noise."""
     assert isinstance(release.statistic, kinds.Cdf)
-    edges = len(release.statistic.edges)
+    edges, flat = len(release.statistic.edges), _flat(plan, release.statistic)
     band = cumulative_band(noise, edges)
-    errors = worst_errors(noise, band, edges, flat=_flat(plan, edges))
-    return {"band": band.spec(), "errors": errors}
+    errors = worst_errors(noise, band, edges, flat=flat)
+    return {"band": band.spec(), "errors": errors, "flat": flat}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledCdf(kinds.Cdf):
+    """A `cdf` of which it was decided whether each cell has a counter or a tree is summed."""
+
+    flat: bool
+
+
+def cumulative_as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
+    """The release with what was decided when its plan was resolved."""
+    keys = release.statistic
+    assert isinstance(keys, kinds.Cdf)
+    settled = SettledCdf(of=keys.of, edges=keys.edges, by=keys.by, flat=entry["flat"])
+    return replace(release, statistic=settled)
 
 
 def range_counts(plan: Plan, release: Release, by: BinLabels | None) -> RangeCounts:
@@ -138,5 +154,8 @@ def _steps(of: Column, edges: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(int(Fraction(edge) / step) for edge in edges)
 
 
-def _flat(plan: Plan, edges: int) -> bool:
-    return is_flat(edges, LAWS[plan.privacy.model])
+def _flat(plan: Plan, keys: kinds.Cdf) -> bool:
+    """Decided once; what is stored is never decided again."""
+    if isinstance(keys, SettledCdf):
+        return keys.flat
+    return is_flat(len(keys.edges), LAWS[plan.privacy.model])

@@ -9,14 +9,13 @@ a new store, with a key, a plan and a budget of its own, goes on from the surviv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from retrodp.engine.backup import Backup, Found, Place, opened_backup
 from retrodp.engine.compile import compile_plan, keyed
 from retrodp.engine.creation import create_files, require_new, write_durably
-from retrodp.engine.epochs import Epoch, Predecessor
 from retrodp.engine.files import StoreFiles
 from retrodp.engine.forget import Forgotten
 from retrodp.engine.resolve import resolve
@@ -25,6 +24,7 @@ from retrodp.engine.totals import recount
 from retrodp.engine.verify import verify
 from retrodp.errors import BackupError, StoreBehindError, StoreCorruptError, TestKeyError
 from retrodp.noise.key import KeyTree
+from retrodp.plan.epochs import Epoch, Predecessor, known_boundaries
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyrecord import KeyRecord
@@ -90,7 +90,7 @@ def restore_as_is(
         with Store.open(place.directory, key=place.keeper) as store:
             _require_sound(store)
             _forget(store, forgotten)
-            budget = store.epoch.statement(store.plan)
+            budget = store.epoch.statement(store.resolved)
             return Restored(found=found, round=store.round, how="as_is", budget=budget)
     except BaseException:
         if marked:
@@ -139,7 +139,7 @@ def restore_into(
                 found=found,
                 round=store.round,
                 how="new_epoch",
-                budget=store.epoch.statement(store.plan),
+                budget=store.epoch.statement(store.resolved),
                 left_behind=old.ledger.waiting_count() - store.ledger.waiting_count(),
             )
         old.retire(erase_ledger=erase_ledger)
@@ -164,7 +164,7 @@ def _require_only_successor(old: Backup, directory: Path) -> None:
 def _require_sound(store: Store) -> None:
     """Refuse a copy that was torn: its records must give its totals and its last release."""
     names = [column.name for column in store.plan.columns]
-    counted = recount(store.releases, names, store.round, store.ledger.survivors())
+    counted = recount(store.releases, names, store.ledger.round, store.ledger.survivors())
     if any(counted[name] != store.ledger.read_totals(name) for name in counted) or not (
         verify(store).passed
     ):
@@ -202,14 +202,8 @@ class _Carrying:
     def create(self, new: Place, *, released: int | None) -> None:
         """Make the new store's files."""
         resolved = resolve(self.plan)
-        tree, store_id = KeyTree.generate(self.plan.stream.horizon)
-        record = KeyRecord(
-            store_id=store_id,
-            fingerprint=resolved.fingerprint,
-            round=0,
-            release_sha256=None,
-            tree=tree,
-        )
+        tree, store_id = KeyTree.generate(self.plan.of_epoch(1).stream.horizon)
+        record = KeyRecord.new(store_id, resolved.fingerprint, tree)
         epoch, files = self._epoch(released), StoreFiles(new.directory)
 
         def fill(ledger: Ledger) -> None:
@@ -227,13 +221,14 @@ class _Carrying:
         ended = Predecessor(
             store=old.ledger.store_id,
             fingerprint=old.resolved.fingerprint,
-            epsilon=str(old.plan.privacy.epsilon),
-            delta=str(old.plan.privacy.delta or 0),
+            epsilon=str(old.resolved.budget["epsilon"]),
+            delta=str(old.resolved.budget["delta"]),
             last_round=released,
         )
+        earlier = (replace(own, rounds=0) for own in old.epoch.predecessors)
         return Epoch(
-            past=(*old.epoch.past, *old.clock.boundaries[: self.shift]),
-            predecessors=(*old.epoch.predecessors, ended),
+            past=(*old.clock.past, *old.clock.boundaries[: self.shift]),
+            predecessors=(*earlier, ended),
         )
 
     def _fill(self, ledger: Ledger, resolved: ResolvedPlan, keys: KeyTree) -> None:
@@ -251,9 +246,9 @@ class _Carrying:
         # Without ids, a source that is delivered again would count twice.
         for round_ in old.waiting_rounds() if self.plan.stream.ids else ():
             rows = [row for row in old.waiting(round_) if not _is_named(row, named)]
-            if round_ - self.shift <= self.plan.stream.horizon:
+            if round_ - self.shift < len(known_boundaries(self.plan, resolved)):
                 ledger.enqueue(_arrivals(rows, max(1, round_ - self.shift), self.shift))
-        compiled = keyed(compile_plan(self.plan, resolved), keys)
+        compiled = keyed(compile_plan(self.plan.of_epoch(1), resolved), keys)
         names = [column.name for column in self.plan.columns]
         for name, totals in recount(compiled, names, 0, ledger.survivors()).items():
             ledger.replace_totals(name, totals)

@@ -85,6 +85,13 @@ class Sampling:
         found = cls(
             plan=plan, release=release, share=share * rest, records=plan.stream.max_records or 1
         )
+        if keys.sampling == "persistent" and keys.gate and not plan.stream.ids:
+            raise PlanError(
+                f"release.{release.name}: persistent ranks buy nothing without ids. Copies of one value "
+                "that go and come back late share ranks, so one more or less of them may have "
+                "another rank in every round.",
+                do='Set gate = false, which charges them in full, or sample with sampling = "fixed".',
+            )
         if plan.privacy.delta is None and (keys.gate or found.own_delta):
             raise BudgetError(
                 f"release.{release.name} needs a delta: a gate, persistent ranks and functions with "

@@ -8,8 +8,7 @@ the command ends. Nothing is visible before (3); on opening, the missing steps a
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +17,10 @@ from typing import Any, Self
 
 import msgspec
 
-from retrodp import _check
 from retrodp.engine.close import Closing
 from retrodp.engine.compile import CompiledRelease, compile_plan, keyed
 from retrodp.engine.creation import create_files, finish_creation, require_new
-from retrodp.engine.epochs import Epoch
+from retrodp.engine.crossing import NextEpoch, complete, cross
 from retrodp.engine.files import (
     TEST_ID,
     StoreFiles,
@@ -30,17 +28,15 @@ from retrodp.engine.files import (
     require_epoch,
     require_same_plan,
 )
-from retrodp.engine.forget import (
-    Forgotten,
-    Receipt,
-    asked,
-    require_nameable,
-)
+from retrodp.engine.forget import Forgotten, Receipt, asked, note, require_nameable
 from retrodp.engine.outcomes import Ingested, Release
 from retrodp.engine.resolve import resolve
+from retrodp.engine.running import Running
+from retrodp.engine.states import keepers
+from retrodp.engine.succession import require_next, require_over
+from retrodp.engine.taking import Taking, deletions, keyed_digest
 from retrodp.engine.totals import Totals
 from retrodp.errors import (
-    FutureDateError,
     HorizonExceededError,
     RoundClosedError,
     StoreCorruptError,
@@ -48,16 +44,16 @@ from retrodp.errors import (
 )
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import KeyTree
+from retrodp.plan.epochs import Epoch
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import KeyKeeper, PlainKeyFile, default_key_path
 from retrodp.store.keyrecord import KeyRecord
 from retrodp.store.ledger import Ledger
 from retrodp.store.lock import StoreLock
-from retrodp.store.releases import Releases, digest_of_round
+from retrodp.store.releases import Releases
 from retrodp.stream.clock import Clock
-from retrodp.stream.intake import Intake, Tally
-from retrodp.stream.rejected import RefusedRow
+from retrodp.stream.intake import Tally
 from retrodp.stream.sources import RawBatch, read_frame
 
 Progress = Callable[[int, int], None]  # rounds done, rounds in all
@@ -75,39 +71,39 @@ class Store:
         self._keeper = keeper
         self._files.require_store()
         self._files.require_running()
-        self._totals: Totals | None = None
         self._ignored = 0
         self._same_time = 0
         with ExitStack() as opened:  # closed again, in reverse, if anything below raises
             self._lock = StoreLock(directory)
             opened.callback(self._lock.release)
             finish_creation(self._files)
-            self._resolved = self._files.read_resolved()
-            self._epoch = self._files.read_epoch()
-            self._plan = Plan.from_dict(self._resolved.plan)
-            self._clock = Clock.from_boundaries(
-                self._resolved.boundaries,
-                timezone=self._plan.stream.timezone,
-                past=self._epoch.past,
-            )
-            self._key = keeper.read()
-            self._compiled = keyed(compile_plan(self._plan, self._resolved), self._key.tree)
             self._ledger = Ledger.open(self._files.ledger)
             opened.callback(self._ledger.close)
             self._releases = Releases(self._files.releases)
             opened.callback(self._releases.close)
+            complete(self._files, keeper=keeper, ledger=self._ledger)
+            self._load()
             self._complete()
             opened.pop_all()
 
+    def _load(self) -> None:
+        """Read what belongs to the present epoch."""
+        self._running = Running.read(self._files)
+        self._key = self._keeper.read()
+        self._compiled = keyed(compile_plan(self.plan, self.resolved), self._key.tree)
+        self._releases.before = self._running.before
+        self._totals: Totals | None = None
+
     def _complete(self) -> None:
         """See that all parts agree, and do what an interrupted command left undone."""
-        require_epoch(self._ledger, self._epoch)
+        require_epoch(self._ledger, self.epoch)
         if self.retired:
             # It may be behind its key or its releases: nothing is ever released again.
             self._key.require(store_id=self.store_id, fingerprint=self._ledger.fingerprint)
             self._destroy_key()  # if that was interrupted, or an old copy of it came back
         else:
-            require_agreement(self._ledger, self._releases, self._key, self._resolved)
+            number = self.epoch.number
+            require_agreement(self._ledger, self._releases, self._key, self.resolved, number)
             self._finish_close()
         if self.over and self._ledger.forgets():
             self._forget_at_once()
@@ -138,7 +134,7 @@ class Store:
             plan: Resolved now, once for all.
             key: Where the key is kept; by default `DIR.key` beside the directory.
         """
-        tree, store_id = KeyTree.generate(plan.stream.horizon)
+        tree, store_id = KeyTree.generate(plan.of_epoch(1).stream.horizon)
         return cls._create(Path(directory), plan, key, tree=tree, store_id=store_id)
 
     @classmethod
@@ -154,24 +150,26 @@ class Store:
             name: Names the store; part of its key.
         """
         store_id = TEST_ID + name
-        tree = KeyTree.from_root(root, store_id.encode(), plan.stream.horizon)
-        return cls._create(Path(directory), plan, None, tree=tree, store_id=store_id)
+        tree = KeyTree.from_root(root, store_id.encode(), plan.of_epoch(1).stream.horizon)
+        return cls._create(Path(directory), plan, None, tree=tree, store_id=store_id, root=root)
 
     @classmethod
     def _create(
-        cls, directory: Path, plan: Plan, key: KeyKeeper | None, *, tree: KeyTree, store_id: str
+        cls,
+        directory: Path,
+        plan: Plan,
+        key: KeyKeeper | None,
+        *,
+        tree: KeyTree,
+        store_id: str,
+        root: bytes | None = None,
     ) -> Store:
         require_new(StoreFiles(directory))  # before the calibration, which takes a while
         resolved = resolve(plan)
         keeper = key or PlainKeyFile(default_key_path(directory))
-        record = KeyRecord(
-            store_id=store_id,
-            fingerprint=resolved.fingerprint,
-            round=0,
-            release_sha256=None,
-            tree=tree,
-        )
-        create_files(StoreFiles(directory), plan, resolved, keeper=keeper, record=record)
+        record = KeyRecord.new(store_id, resolved.fingerprint, tree)
+        fill = (lambda _: None) if root is None else (lambda ledger: ledger.fix_root(root))
+        create_files(StoreFiles(directory), plan, resolved, keeper=keeper, record=record, fill=fill)
         return cls(directory, keeper)
 
     @classmethod
@@ -188,12 +186,11 @@ class Store:
         Raises:
             GuardError: Key, plan, lock or the age of the files do not allow it.
         """
-        directory = Path(directory)
-        files = StoreFiles(directory)
+        files = StoreFiles(Path(directory))
         if plan is not None:
             require_same_plan(plan, files.read_resolved())
         files.require_store()
-        return cls(directory, key or PlainKeyFile(default_key_path(directory)))
+        return cls(files.directory, key or PlainKeyFile(default_key_path(files.directory)))
 
     # What is known; all of it public but the two counts.
 
@@ -209,18 +206,23 @@ class Store:
 
     @property
     def plan(self) -> Plan:
-        """The plan the store was created with."""
-        return self._plan
+        """The plan of the present epoch, with a horizon also where that of the store is open."""
+        return self._running.plan
+
+    @property
+    def declared(self) -> Plan:
+        """The plan as it was written; its horizon may be open."""
+        return self._running.declared
 
     @property
     def resolved(self) -> ResolvedPlan:
-        """The plan with everything decided."""
-        return self._resolved
+        """The plan of the present epoch with everything decided."""
+        return self._running.resolved
 
     @property
     def clock(self) -> Clock:
-        """The calendar, from the stored boundaries."""
-        return self._clock
+        """The calendar, from the stored boundaries; round 1 is the first of the present epoch."""
+        return self._running.clock
 
     @property
     def releases(self) -> tuple[CompiledRelease, ...]:
@@ -244,18 +246,23 @@ class Store:
 
     @property
     def horizon(self) -> int:
-        """T."""
-        return self._plan.stream.horizon
+        """Last round of the present epoch."""
+        return self.rounds_before + self._running.horizon
+
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of the store before the present epoch."""
+        return self._running.before
 
     @property
     def round(self) -> int:
-        """Last closed round; 0 before the first."""
-        return self._ledger.round
+        """Last closed round, numbered on from epoch to epoch; 0 before the first."""
+        return self.rounds_before + self._ledger.round
 
     @property
     def epoch(self) -> Epoch:
-        """What was there before this store, if it was opened from a back-up of another."""
-        return self._epoch
+        """What was there before the present epoch, here or in the store that it goes on from."""
+        return self._running.epoch
 
     @property
     def retired(self) -> bool:
@@ -264,8 +271,8 @@ class Store:
 
     @property
     def over(self) -> bool:
-        """Whether no round will ever be closed again."""
-        return self.retired or self.round >= self.horizon
+        """Whether no round will ever be closed again, unless a successor plan is given."""
+        return self.retired or self._ledger.round >= self.clock.horizon
 
     @property
     def ignored(self) -> int:
@@ -294,47 +301,20 @@ class Store:
         Raises:
             SourceError: The source is refused whole; nothing of it was taken.
         """
-        free = self._plan.stream.ids or self.over  # nothing is taken that could be taken twice
-        guarded = None if free or digest is None else self._keyed(digest)
+        free = self.plan.stream.ids or self.over  # nothing is taken that could be taken twice
+        guarded = None if free or digest is None else keyed_digest(self._key.tree, digest)
         if guarded is not None and self._ledger.is_taken(guarded):
             return Ingested(Tally(), (), 0, repeated=True)
-        return self._ingest(batches, default_at=None, digest=guarded, dry_run=dry_run)
-
-    def _keyed(self, digest: str) -> str:
-        """The digest under the store's key, so that the ledger confirms no guess of a file."""
-        key = self._key.tree.lasting_key(release="", purpose="source")
-        return hashlib.blake2b(digest.encode(), key=key, digest_size=16).hexdigest()
+        self._require_running()
+        return self._taking.take(batches, default_at=None, digest=guarded, dry_run=dry_run)
 
     def layout(self) -> Any:
         """The columns to look for in a source."""
-        return self._intake.layout()
+        return self._taking.intake.layout()
 
     @property
-    def _intake(self) -> Intake:
-        return Intake(self._plan, self._clock)
-
-    def _ingest(
-        self,
-        batches: Iterable[RawBatch],
-        *,
-        default_at: int | None,
-        digest: str | None = None,
-        dry_run: bool = False,
-    ) -> Ingested:
-        self._require_running()
-        tally, refused, new, last = Tally(), list[RefusedRow](), 0, 0
-        first_open = self.round + 1
-        with self._ledger.transaction():
-            for raw in batches:
-                taken = self._intake.take(raw, first_open=first_open, default_at=default_at)
-                tally += taken.tally
-                refused += taken.refused
-                if not dry_run:
-                    new += self._ledger.enqueue(taken.arrivals)
-                    last = max(last, *taken.arrivals.round, 0)
-            if digest is not None and last:
-                self._ledger.take_source(digest, last)
-        return Ingested(tally, tuple(refused), new)
+    def _taking(self) -> Taking:
+        return Taking(plan=self.plan, clock=self.clock, ledger=self._ledger)
 
     def add(self, frame: Any) -> Ingested:
         """Take in a pandas, polars or Arrow frame of updates.
@@ -342,26 +322,20 @@ class Store:
         Rows without a column `at` arrive in the open round, after everything that waits for it;
         without `op` they are additions.
         """
-        layout = self._intake.layout(has_default_at=True)
-        return self._ingest(read_frame(frame, layout), default_at=self._now())
-
-    def _now(self) -> int:
-        """An instant of the open round after all that waits for it, as far as it has room."""
-        round_ = self._open_round()
-        first, end = self._clock.start_of(round_), self._clock.end_of(round_)
-        latest = self._ledger.latest_waiting(round_)
-        return first if latest is None else min(latest + 1, end - 1)
+        layout = self._taking.intake.layout(has_default_at=True)
+        now = self._taking.now(self._open_round())
+        return self._taking.take(read_frame(frame, layout), default_at=now)
 
     def delete(self, ids: Iterable[str]) -> Ingested:
         """Delete records by id in the open round; under a person unit use `add` with op."""
-        import pyarrow as pa  # noqa: PLC0415  heavy, and only frames need it
+        return self.add(deletions(self.plan, ids))
 
-        names = list(ids)
-        id_ = self._plan.reserved.get("id", "id")
-        op = self._plan.reserved.get("op", "op")
-        return self.add(pa.table({id_: names, op: ["delete"] * len(names)}))
+    def _finish_crossing(self) -> None:
+        if complete(self._files, keeper=self._keeper, ledger=self._ledger):
+            self._load()
 
     def _require_running(self) -> None:
+        self._finish_crossing()
         if self.retired:
             raise StoreRetiredError(
                 "The store was retired: its key is destroyed, and no round can be closed any more.",
@@ -370,13 +344,14 @@ class Store:
             )
 
     def _open_round(self) -> int:
+        """In the numbers of the present epoch."""
         self._require_running()
-        if self.round >= self.horizon:
+        if self.over:
             raise HorizonExceededError(
                 f"All {self.horizon} rounds of the plan are closed.",
-                do="Create a new store with a plan and a budget of its own.",
+                do="Go on with a successor plan and a budget of its own: `retrodp continue`.",
             )
-        return self.round + 1
+        return self._ledger.round + 1
 
     # Closing rounds.
 
@@ -388,14 +363,17 @@ class Store:
         """
         self._finish_close()  # of the round before, if its last steps failed
         round_ = self._open_round()
-        totals = self._read_totals()
+        if round_ > self._running.horizon:
+            # The budget of the next epoch of an open horizon was stated before the first began.
+            self._begin(NextEpoch.by_itself(self._running, self._ledger, self._files))
+            round_ = self._open_round()
         try:
-            answers = self._commit(round_, totals)
+            answers = self._commit(round_, self._read_totals())
         except BaseException:
             self._totals = None  # changed in place, but the transaction was not
             raise
         self._finish_close()
-        return Release(round_, {answer.release: answer for answer in answers})
+        return Release(self.round, {answer.release: answer for answer in answers})
 
     def close_through(
         self, through: int, *, now: int | None = None, progress: Progress | None = None
@@ -425,18 +403,7 @@ class Store:
     def require_closable(self, through: int, *, now: int | None = None) -> None:
         """Raise what `close_through` would raise, before anything is done."""
         self._require_running()
-        _check.whole(least=0, through=through)
-        if through > self.horizon:
-            raise HorizonExceededError(
-                f"Round {through} lies after the horizon of {self.horizon} rounds.",
-                do="Create a new store with a plan and a budget of its own.",
-            )
-        if now is not None and through >= 1 and self._clock.boundaries[through - 1] > now:
-            raise FutureDateError(
-                f"Round {through} has not begun.",
-                expected=f"a round up to {self._clock.round_of(now)}",
-                do="A round is released when it is over, or early on request, never before it began.",
-            )
+        self._running.require_closable(through, now=now)
 
     def _read_totals(self) -> Totals:
         if self._totals is None:
@@ -448,17 +415,24 @@ class Store:
     def _commit(self, round_: int, totals: Totals) -> tuple[Answer, ...]:
         """Step 1: updates, release and round, in one transaction."""
         with self._ledger.transaction():
-            closing = Closing(plan=self._plan, releases=self._compiled, ledger=self._ledger)
+            closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
             closed = closing.close(round_, totals, self._key.tree)
-            content = {answer.release: answer.to_bytes() for answer in closed.answers}
+            answers = self.numbered(closed.answers)
+            content = {answer.release: answer.to_bytes() for answer in answers}
             self._ledger.set_pending(round_, msgspec.msgpack.encode(content))
             self._ledger.advance(round_)
         self._ignored += closed.ignored
         self._same_time += closed.same_time
-        return closed.answers
+        return answers
+
+    def numbered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
+        """Answers of the present epoch as they are published, numbered on."""
+        before = self.rounds_before
+        return tuple(answer.numbered_on(before) for answer in answers)
 
     def _finish_close(self) -> None:
-        """Steps 2 and 3 of the last close, as far as they are missing."""
+        """Steps 2 and 3 of the last close, or the way into an epoch, as far as they are missing."""
+        self._finish_crossing()
         pending = self._ledger.pending()
         if pending is None:
             if self._key.round < self._ledger.round:  # an older copy of the key
@@ -470,12 +444,12 @@ class Store:
         content = msgspec.msgpack.decode(packed, type=dict[str, bytes])
         if round_ != self._ledger.round:
             raise StoreCorruptError("The ledger holds the release of another round.")
-        self._mark(round_, digest_of_round(round_, content))
+        self._mark(round_, self._releases.digest_of(round_, content))
         self._publish(round_, content)
         self._ledger.clear_pending()
 
     def _mark(self, round_: int, digest: str) -> None:
-        """Step 2: the key forgets the rounds before this one, and that it was released."""
+        """Step 2: the key forgets the rounds before this one, and notes that it was released."""
         if self._key.round == round_ and self._key.release_sha256 == digest:
             return
         if self._key.round >= round_:
@@ -490,6 +464,40 @@ class Store:
         """Step 3: the release becomes visible."""
         self._releases.publish(round_, content)
 
+    # From epoch to epoch.
+
+    def go_on(self, plan: Plan) -> bool:
+        """Begin the next epoch of a store whose rounds are over, under a plan of its own.
+
+        Survivors and their stamps stay, in new noise under a new key; the old one is destroyed.
+        Budgets add up.
+
+        Args:
+            plan: That of the store but for start, horizon, budget and releases; it starts when the
+                last round ended.
+
+        Returns:
+            False if that epoch has begun already.
+
+        Raises:
+            UsageError: Rounds of the present plan are still to come.
+            PlanChangedError: The plan would give the survivors another meaning.
+        """
+        self._require_running()
+        if self.epoch.here and plan.to_dict() == dict(self.resolved.plan):
+            return False
+        require_over(self._running, self._ledger)
+        require_next(plan, self._running)
+        self._finish_close()
+        self._begin(NextEpoch.under(plan, resolve(plan), self._running, self._ledger))
+        return True
+
+    def _begin(self, following: NextEpoch) -> None:
+        try:
+            cross(self._files, following, keeper=self._keeper, ledger=self._ledger)
+        finally:
+            self._load()
+
     # Forgetting.
 
     def forget(self, ids: Iterable[str] = (), *, persons: Iterable[str] = ()) -> list[Receipt]:
@@ -503,28 +511,24 @@ class Store:
             One receipt a request, the same whether or not anything matched.
         """
         requests = asked(ids, persons)
-        require_nameable(requests, self._plan)
+        require_nameable(requests, self.plan)
+        self._finish_crossing()
         with self._ledger.transaction():
-            for request in requests:
-                if request.kind == "id":
-                    self._ledger.add_forget("id", request.value)
-                    self._ledger.drop_waiting_of_id(request.value)
-                else:
-                    self._ledger.add_forget("person", request.value)
-                    self._ledger.drop_waiting_of_person(request.value)
+            note(requests, self._ledger)
         if not self.over:
             return [self._receipt(request, self.round + 1) for request in requests]
         self._forget_at_once()
         return [self._receipt(request, None) for request in requests]
 
     def _receipt(self, request: Forgotten, round_: int | None) -> Receipt:
-        instant = None if round_ is None else self._clock.text_of(self._clock.boundaries[round_])
+        end = None if round_ is None else self.clock.end_of(round_ - self.rounds_before)
         return Receipt(
             forgotten=request,
             store_id=self.store_id,
             from_round=round_,
-            from_instant=instant,
+            from_instant=None if end is None else self.clock.text_of(end),
             erased=round_ is None,
+            kept_by=keepers(own.mechanism for own in self._compiled),
         )
 
     def _forget_at_once(self) -> None:
@@ -537,14 +541,14 @@ class Store:
         self.settle()
 
     def _take_out_forgotten(self, *, also: Callable[[], None] = lambda: None) -> None:
-        closing = Closing(plan=self._plan, releases=self._compiled, ledger=self._ledger)
+        closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
         self._totals = None
         with self._ledger.transaction():
-            closing.forget(self.round)
+            closing.forget(self._ledger.round)
             also()
 
     def _destroy_key(self) -> None:
-        if self._key.tree.round <= self.horizon:
+        if not self._key.destroyed:
             record = replace(self._key, tree=self._key.tree.destroyed())
             self._keeper.rewrite(record)
             self._key = record

@@ -52,6 +52,11 @@ def difference(
     """
     moves: Totals = {}
     expired: dict[int, Batch] = {}
+    changed = [
+        (records, Batch.of_records(records, names), sign)
+        for records, sign in ((ended, -1), (begun, 1))
+        if records
+    ]
     for release in releases:
         move: dict[bytes, int] = {}
         stamp = expired_stamp(release, round_)
@@ -60,10 +65,15 @@ def difference(
                 expired[stamp] = Batch.of_records(with_stamp(stamp), names)
             add_into(move, release.statistic.encode(expired[stamp]), -1)
         # What expires in this round was taken off above, whether or not it also ends in it.
-        for records, sign in ((ended, -1), (begun, 1)):
-            live = [record for record in records if release.live(record.stamp, round_)]
-            if live:
-                add_into(move, release.statistic.encode(Batch.of_records(live, names)), sign)
+        for records, batch, sign in changed:
+            if release.window is not None:
+                live = [record for record in records if release.live(record.stamp, round_)]
+                if len(live) < len(records):
+                    if live:
+                        part = Batch.of_records(live, names)
+                        add_into(move, release.statistic.encode(part), sign)
+                    continue
+            add_into(move, release.statistic.encode(batch), sign)
         moves[release.name] = move
     return moves
 

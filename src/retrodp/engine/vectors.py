@@ -152,7 +152,8 @@ def settled_gram(plan: Plan, release: Release, noises: Noises) -> Mapping[str, A
     """The half widths that means and covariances are made of, and the errors of each part."""
     halves = narrow_halves(noises, release.level)
     entry = dict(zip(("halves", "halves_all"), ([*map(list, one)] for one in halves), strict=True))
-    return {**entry, "parts": moments(plan, release, noises, entry).describe()["parts"]}
+    parts = moments(plan, release, noises, entry).describe()["parts"]
+    return {**entry, "parts": parts, "grain": gram(plan, release).grain}
 
 
 def moments(plan: Plan, release: Release, noises: Noises, entry: Mapping[str, Any]) -> NoisyMoments:

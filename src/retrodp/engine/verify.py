@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from retrodp.engine.close import answers
+from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.forget import SALT_BYTES, Forgotten
+from retrodp.engine.states import keepers, made, read_states, remembering
 from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import system_bytes
+from retrodp.statistics.contract import Keyed
+from retrodp.statistics.revised import ByStamp, labelled
 from retrodp.store.releases import ReleasesReader
 from retrodp.store.scan import LEAST_BYTES, files_of, scan
 
@@ -75,8 +78,10 @@ def verify(store: Store, forgotten: Sequence[Forgotten] = ()) -> Verified:
         ],
         "fingerprint": store.resolved.fingerprint,
         "version": importlib.metadata.version("retrodp"),
+        "budget": store.epoch.statement(store.resolved),
         "key": _key_statement(store),
-        "what_it_means": _meaning(equal),
+        "keep_what_is_forgotten": list(keepers(own.mechanism for own in store.releases)),
+        "what_it_means": _meaning(equal, keepers(own.mechanism for own in store.releases)),
     }
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     document["sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
@@ -96,14 +101,28 @@ def check_certificate(document: dict[str, Any]) -> bool:
 
 def _compare(store: Store) -> tuple[bool | None, dict[str, list[int]]]:
     """Whether the published round equals the recomputed one; None if its key is gone."""
-    if store.round == 0 or store.key.tree.round > store.horizon:
+    round_ = store.ledger.round  # in the numbers of the present epoch
+    if round_ == 0 or store.key.destroyed:
         return None, {}
     names = [column.name for column in store.plan.columns]
-    totals = recount(store.releases, names, store.round, store.ledger.survivors())
+    totals = recount(store.releases, names, round_, store.ledger.survivors())
     differing: dict[str, list[int]] = {}
     with ReleasesReader(store.files.releases) as reader:
         published = reader.answers(store.round)
-    for answer in answers(store.releases, store.round, totals, store.key.tree):
+    # Of a release that remembers, the states before and after the round are kept: its last step.
+    after = {
+        own.name: store.ledger.states.read(own.name, round_) for own in remembering(store.releases)
+    }
+    again = made(
+        store.releases,
+        round_,
+        totals,
+        store.key.tree,
+        begun={name: dict(kept.begun) for name, kept in after.items() if kept is not None},
+        states=read_states(store.releases, store.ledger, round_ - 1),
+    )
+    differing.update({name: [] for name, kept in again.kept.items() if kept != after[name]})
+    for answer in store.numbered(again.answers):
         stored = published.pop(answer.release, b"")
         if stored != answer.to_bytes():
             differing[answer.release] = _differing_rows(answer, stored)
@@ -163,7 +182,7 @@ def _other_files(store: Store) -> list[Path]:
     a short value would stand in their digits by chance.
     """
     directory = store.files.directory.absolute()
-    own = {store.files.ledger, store.files.plan, store.files.resolved}
+    own = {store.files.ledger, *store.files.plans()}
     without_data = {*(directory / path.name for path in own), store.key_path.absolute()}
     return [path for path in files_of(directory, store.key_path) if path not in without_data]
 
@@ -178,12 +197,20 @@ def _living(store: Store, request: Forgotten) -> set[str]:
     )
     tables = {mention.table for mention in found}
     if request.kind != "id" and any(
-        request.value in _values_of(label)
+        request.value in _values_of(_without_stamp(release, label))
         for release in store.releases
+        if not isinstance(release.statistic, Keyed)  # whose coordinates are places, not labels
         for label in store.ledger.read_totals(release.name)
     ):
         tables.add("totals")
     return {f"ledger.sqlite, {table}" for table in tables}
+
+
+def _without_stamp(release: CompiledRelease, label: bytes) -> bytes:
+    """The label of a bin: totals of a revised release have the stamp before it."""
+    if not isinstance(release.statistic, ByStamp):
+        return label
+    return labelled(label)[1]
 
 
 def _values_of(label: bytes) -> list[Any]:
@@ -201,7 +228,7 @@ def openable_rounds(store: Store) -> dict[str, int]:
         factor = release.mechanism.factor
         opened[release.name] = sum(
             all(factor.last(node) >= mark for node, _ in factor.nodes(round_))
-            for round_ in range(1, min(store.round, mark - 1) + 1)
+            for round_ in range(1, min(store.ledger.round, mark - 1) + 1)
         )
     return opened
 
@@ -209,19 +236,28 @@ def openable_rounds(store: Store) -> dict[str, int]:
 def _key_statement(store: Store) -> dict[str, Any]:
     return {
         "derives_rounds_from": None
-        if store.key.tree.round > store.horizon
-        else store.key.tree.round,
+        if store.key.destroyed
+        else store.rounds_before + store.key.tree.round,
         "past_rounds_still_open": openable_rounds(store),
         "note": "Whoever holds the key and the publications can remove the noise of the current "
         "round and of the past rounds counted here, and of no other round.",
     }
 
 
-def _meaning(equal: bool | None) -> str:  # noqa: FBT001  three-valued outcome, not a mode
+def _meaning(
+    equal: bool | None,  # noqa: FBT001  three-valued outcome, not a mode
+    keeping: Sequence[str],
+) -> str:
     if equal is None:
         return (
             "No key of a closed round is left, so its release cannot be recomputed by anyone. "
             "The bytes were scanned all the same."
+        )
+    if equal and keeping:
+        return (
+            f"{', '.join(keeping)} keep the influence of what was forgotten, as the plan says; "
+            "their last step was recomputed from their state and is equal. Every other release "
+            "was recomputed from the surviving records alone and is equal, byte for byte."
         )
     if equal:
         return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from retrodp.errors import StoreCorruptError
+from retrodp.mechanisms.revised_bytes import MAGIC, packed, unpacked
 from retrodp.plan.decimals import decimal_text
 
 if TYPE_CHECKING:
@@ -51,6 +52,21 @@ class Figure(NamedTuple):
     key: str
     value: int | None
     bounds: Bounds
+    stamp: int | None = None
+
+
+class Spread(NamedTuple):
+    """Uncertainty of all values of one stamp of a revised release.
+
+    Attributes:
+        stddev: Standard deviation in units of the statistic.
+        half: Half width of the interval for this round, in steps.
+        half_all: Half width for all rounds of a key and stamp at once, in steps.
+    """
+
+    stddev: str
+    half: int
+    half_all: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +88,11 @@ class Answer:
         level: Stated coverage of both intervals.
         each: Uncertainty of each value, where values differ in it; else None.
         threshold: For a sparse release, the least value that is published; else None.
+        stamps: For a revised release, the stamp of each value, which are sorted by key, then
+            stamp; a scalar then has a value a stamp. Else None.
+        spreads: For a revised release, the uncertainty of each stamp that the round publishes,
+            oldest first; the last is that of the round itself. `stddev`, `half` and `half_all` are
+            then the largest.
     """
 
     release: str
@@ -85,6 +106,8 @@ class Answer:
     level: Fraction
     each: tuple[Bounds, ...] | None = None
     threshold: int | None = None
+    stamps: tuple[int, ...] | None = None
+    spreads: tuple[Spread, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -92,7 +115,7 @@ class Answer:
     @property
     def value(self) -> Fraction:
         """The single value of a scalar release, in units of the statistic."""
-        if self.keys is not None:
+        if self.keys is not None or self.stamps is not None:
             raise TypeError(f"{self.release} has one value a key; read rows() or to_polars().")
         if self.values[0] is None:
             raise TypeError(f"{self.release} has no value in this round, only an interval.")
@@ -100,6 +123,8 @@ class Answer:
 
     def figures(self) -> tuple[Figure, ...]:
         """Every value with its uncertainty, in the order of the keys."""
+        if self.stamps is not None:
+            return tuple(self._by_stamp())
         keys = (NO_TEXT,) if self.keys is None else self.keys
         if self.each is not None:
             return tuple(map(Figure, keys, self.values, self.each))
@@ -114,9 +139,38 @@ class Answer:
             if value is not None
         )
 
+    def _by_stamp(self) -> Iterator[Figure]:
+        assert self.stamps is not None
+        assert self.spreads is not None
+        first = self.first_stamp
+        keys = (NO_TEXT,) * len(self.stamps) if self.keys is None else self.keys
+        for key, stamp, value in zip(keys, self.stamps, self.values, strict=True):
+            assert value is not None
+            stddev, half, all_ = self.spreads[stamp - first]
+            bounds = Bounds(stddev, value - half, value + half, value - all_, value + all_)
+            yield Figure(key, value, bounds, stamp)
+
+    @property
+    def first_stamp(self) -> int:
+        """Oldest stamp that the round publishes, of a revised release."""
+        return self.round - len(self.spreads or ()) + 1
+
+    def numbered_on(self, before: int) -> Answer:
+        """The answer with so many rounds before round 1, as a store that continues another counts."""
+        stamps = self.stamps and tuple(before + stamp for stamp in self.stamps)
+        return replace(self, round=before + self.round, stamps=stamps)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of `rows`: `COLUMNS`, with `stamp` after `key` for a revised release."""
+        return COLUMNS if self.stamps is None else (COLUMNS[0], "stamp", *COLUMNS[1:])
+
     def to_bytes(self) -> bytes:
-        """Canonical JSON, UTF-8: sorted names, no spaces, no floats."""
-        document = {
+        """Canonical JSON, UTF-8: sorted names, no spaces, no floats.
+
+        Of a revised release the values follow in binary; see `revised_bytes`.
+        """
+        document: dict[str, Any] = {
             "each": self.each,
             "format": FORMAT,
             "half": self.half,
@@ -130,6 +184,8 @@ class Answer:
             "threshold": self.threshold,
             "values": self.values,
         }
+        if self.spreads is not None:
+            return packed(document | {"stamps": self.stamps}, self.spreads)
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return text.encode()
 
@@ -137,7 +193,7 @@ class Answer:
     def from_bytes(cls, data: bytes) -> Answer:
         """Read what `to_bytes` wrote."""
         try:
-            document = json.loads(data)
+            document = unpacked(data) if data.startswith(MAGIC) else json.loads(data)
             if document["format"] != FORMAT:
                 raise StoreCorruptError(
                     f"A release is in format {document['format']}.",
@@ -157,6 +213,10 @@ class Answer:
                 level=Fraction(document["level"]),
                 each=None if each is None else tuple(Bounds(*bounds) for bounds in each),
                 threshold=document["threshold"],
+                stamps=document.get("stamps"),
+                spreads=None
+                if "spreads" not in document
+                else tuple(Spread(*spread) for spread in document["spreads"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StoreCorruptError(
@@ -164,23 +224,26 @@ class Answer:
                 do="Restore the store from a back-up.",
             ) from None
 
-    def rows(self) -> Iterator[tuple[str, str, str, str, str, str, str]]:
-        """One tuple of exact decimal texts a value, in the order of `COLUMNS`; "" for no value."""
-        for key, value, bounds in self.figures():
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """One tuple of exact decimal texts a value, in the order of `columns`; "" for no value."""
+        for key, value, bounds, stamp in self.figures():
             stddev, *ends = bounds
             low, high, low_all, high_all = (decimal_text(end, self.step) for end in ends)
             text = NO_TEXT if value is None else decimal_text(value, self.step)
-            yield key, text, stddev, low, high, low_all, high_all
+            place = (key,) if stamp is None else (key, str(stamp))
+            yield *place, text, stddev, low, high, low_all, high_all
 
     def to_arrow(self) -> pa.Table:
-        """A table with the columns `COLUMNS`; numbers as float64."""
-        columns = list(zip(*self.rows(), strict=True)) or [()] * len(COLUMNS)
+        """A table with the columns `columns`; stamps as int64, other numbers as float64."""
+        columns = list(zip(*self.rows(), strict=True)) or [()] * len(self.columns)
         arrays = [pa.array(columns[0], pa.string())]
+        if self.stamps is not None:
+            arrays.append(pa.array([int(text) for text in columns[1]], pa.int64()))
         arrays += [
             pa.array([float(text) if text else None for text in column], pa.float64())
-            for column in columns[1:]
+            for column in columns[len(arrays) :]
         ]
-        return pa.table(arrays, names=list(COLUMNS))
+        return pa.table(arrays, names=list(self.columns))
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas frame (pandas must be installed)."""
@@ -202,7 +265,7 @@ class Answer:
             "release": self.release,
             "round": self.round,
             "level": str(Decimal(self.level.numerator) / self.level.denominator),
-            "rows": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()],
+            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows()],
         }
         if self.threshold is not None:
             document["absent_below"] = decimal_text(self.threshold, self.step)

@@ -19,6 +19,7 @@ from retrodp.noise.factors.fresh import FreshFactor
 from retrodp.noise.factors.haar import best_haar
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.processes import AnyFactor, Process
+from retrodp.noise.product import ProductFactor, ProductProcess
 from retrodp.privacy.budget import PureDP, zCDP
 
 VARIANCE_GRID = 1024  # a variance is rounded up to a multiple of 1/1024 step squared
@@ -128,6 +129,9 @@ def worst_error(factor: AnyFactor, law: str) -> float:
     """Largest variance of a round at unit budget, up to a constant of the law."""
     if isinstance(factor, DenseFactor):
         return factor.window_l2sq * float(rows_of(factor).squares.max())
+    if isinstance(factor, ProductFactor):
+        own = factor.axis.shift_l2sq if law == "gaussian" else factor.axis.moved**2
+        return worst_error(factor.arrival, law) * own * float(factor.axis.squares.max())
     price = factor.window_l2sq if law == "gaussian" else factor.window_l1**2
     return price * int(factor.profile().squares.max()) / factor.denominator**2
 
@@ -148,13 +152,34 @@ def gaussian_process(
     variance = Fraction(math.ceil(exact * VARIANCE_GRID), VARIANCE_GRID)
     if isinstance(factor, DenseFactor):
         return DenseProcess(factor=factor, scale=variance)
+    if isinstance(factor, ProductFactor):
+        return ProductProcess(factor=factor, law="gaussian", scale=variance)
     return NoiseProcess(factor=factor, law="gaussian", scale=variance)
 
 
+@overload
 def laplace_process(
     factor: Factor, *, epsilon: Fraction, amount: int, split: tuple[int, ...] = ONE_RECORD
-) -> NoiseProcess:
+) -> NoiseProcess: ...
+@overload
+def laplace_process(
+    factor: Factor | ProductFactor,
+    *,
+    epsilon: Fraction,
+    amount: int,
+    split: tuple[int, ...] = ONE_RECORD,
+) -> Process: ...
+def laplace_process(
+    factor: Factor | ProductFactor,
+    *,
+    epsilon: Fraction,
+    amount: int,
+    split: tuple[int, ...] = ONE_RECORD,
+) -> Process:
     """Discrete Laplace noise that costs at most `epsilon` pure DP for every window of any unit."""
+    if isinstance(factor, ProductFactor):
+        scale = factor.window_l1 * amount * sum(split) / epsilon
+        return ProductProcess(factor=factor, law="laplace", scale=scale)
     return NoiseProcess(
         factor=factor, law="laplace", scale=factor.window_l1 * amount * sum(split) / epsilon
     )

@@ -20,7 +20,8 @@ from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.processes import Process, process_from_spec
-from retrodp.noise.tails import half_width, half_width_all
+from retrodp.noise.product import ProductProcess
+from retrodp.noise.tails import half_widths
 from retrodp.privacy.loss import GaussianNorm, PrivacyLoss, PureLoss
 from retrodp.privacy.neighbours import gaussian_losses, gaussian_norm
 from retrodp.privacy.norms import Norms
@@ -53,6 +54,8 @@ def losses_of(
                 scale=amount,
             )
             return (norm,)
+        case ProductProcess():
+            return _product_losses(process, amount, split)
         case _:
             assert_never(process)
 
@@ -71,6 +74,22 @@ def _weighted_losses(
             )
         case _:
             assert_never(process.law)
+
+
+def _product_losses(
+    process: ProductProcess, amount: int, split: tuple[int, ...]
+) -> tuple[PrivacyLoss, ...]:
+    if process.law == "laplace":
+        epsilon = process.factor.window_l1 * amount * sum(split) / process.scale
+        return (PureLoss(epsilon=epsilon),)
+    norm = gaussian_norm(
+        process.factor.window_l2sq,
+        nodes=process.factor.moved,
+        variance=process.scale,
+        split=split,
+        scale=amount,
+    )
+    return (norm,)
 
 
 def _losses_by_norm(process: Process, norms: Norms, *, coordinates: int) -> tuple[PrivacyLoss, ...]:
@@ -146,8 +165,8 @@ class CalibratedNoise:
             split=split,
             level=level,
             stddev=tuple(f"{process.stddev(r) * float(step):.6g}" for r in rounds),
-            half=tuple(half_width(process, r, miss) for r in rounds),
-            half_all=tuple(half_width_all(process, r, miss) for r in rounds),
+            half=tuple(half_widths(process, miss).tolist()),
+            half_all=tuple(half_widths(process, miss / len(rounds)).tolist()),
             norms=norms,
         )
 

@@ -186,7 +186,8 @@ def cumulative_band(noise: CalibratedNoise, edges: int) -> Band:
 def edge_weights(edges: int, *, flat: bool) -> Sequence[Weight]:
     """Weights of the counters in the count at each edge."""
     if flat:
-        return [Weight(Fraction(cells), Fraction(cells)) for cells in range(1, edges + 1)]
+        one = Fraction(1)
+        return [Weight(cells * one, cells * one, one) for cells in range(1, edges + 1)]
     return weights_below(edges)
 
 

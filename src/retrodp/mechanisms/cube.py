@@ -164,14 +164,14 @@ class MarginalTables:
         half_all = max(noise.half_all) if at is None else noise.half_all[at]
         consistency = consistency_of(self.statistic)
         found = {}
-        for table, (squared, absolute) in consistency.spreads.items():
+        for table, (squared, absolute, largest) in consistency.spreads.items():
             if squared == 1:  # no other table tells anything about this one
                 found[table] = _Errors(stddev, half * FINER, half_all * FINER)
                 continue
             halves = (
-                band.worst().half(1, squared, absolute)
+                band.worst().half(1, squared, absolute, largest)
                 if round_ is None
-                else band.half(round_, squared, absolute)
+                else band.half(round_, squared, absolute, largest)
             )
             found[table] = _Errors(
                 f"{float(stddev) * math.sqrt(squared):.6g}", *map(_published, halves)

@@ -242,7 +242,7 @@ class HeavyHitters:
         power = max(0, looked_at - 1).bit_length()
         shares = self.reach.round[power], self.reach.all[power]
         half, half_all = (_beyond(strays, share) for share in shares)
-        least = max(1, half)
+        least = half + 1  # that much itself is reached by chance, often so if noise is small
         stddev = f"{median_deviation(strays, self.sketch.rows):.6g}"
         found: list[tuple[str, int]] = []
         for code, count, believed in kept.rows():

@@ -15,7 +15,7 @@ from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
-from retrodp.mechanisms.threshold import threshold_for
+from retrodp.mechanisms.threshold import thresholds_for
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates, collision_bound
 from retrodp.noise.processes import AnyFactor
@@ -125,7 +125,7 @@ class SparseHistogram:
     """
 
     noise: CalibratedNoise
-    threshold: int
+    thresholds: tuple[int, ...]
     max_bins: int
 
     def __init__(  # noqa: PLR0913  every argument is a public choice with a default
@@ -151,19 +151,37 @@ class SparseHistogram:
             level: Coverage of the intervals.
         """
         noise = calibrated(name, horizon=horizon, budget=budget, factor=factor, level=level)
-        self._set(noise, threshold_for(noise.process, delta=delta, records=1), max_bins)
+        self._set(noise, thresholds_for(noise.process, delta=delta, records=1), max_bins)
 
-    def _set(self, noise: CalibratedNoise, threshold: int, max_bins: int) -> None:
+    def _set(self, noise: CalibratedNoise, thresholds: tuple[int, ...], max_bins: int) -> None:
+        if len(thresholds) != noise.process.factor.horizon:
+            raise PlanError("A sparse histogram needs one threshold a round.")
         object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "thresholds", thresholds)
         object.__setattr__(self, "max_bins", max_bins)
 
     @classmethod
-    def of(cls, noise: CalibratedNoise, *, threshold: int, max_bins: int) -> SparseHistogram:
-        """A sparse histogram with noise and threshold that were calibrated before."""
+    def of(
+        cls, noise: CalibratedNoise, *, threshold: int | tuple[int, ...], max_bins: int
+    ) -> SparseHistogram:
+        """A sparse histogram with noise and thresholds that were calibrated before.
+
+        Args:
+            noise: Of the release.
+            threshold: One a round, or one for all rounds.
+            max_bins: Planned maximum of labels.
+        """
         histogram = cls.__new__(cls)
-        histogram._set(noise, threshold, max_bins)  # noqa: SLF001  its own class
+        each = (
+            (threshold,) * noise.process.factor.horizon if isinstance(threshold, int) else threshold
+        )
+        histogram._set(noise, each, max_bins)  # noqa: SLF001  its own class
         return histogram
+
+    @property
+    def threshold(self) -> int:
+        """The highest threshold of a round."""
+        return max(self.thresholds)
 
     @property
     def name(self) -> str:
@@ -203,7 +221,8 @@ class SparseHistogram:
             labels, counts = [labels[place] for place in open_.tolist()], counts[open_]
         label_key = keys.lasting_key(release=self.name, purpose="labels")
         noise = self.noise.draw(round_, keys, Coordinates.of_labels(labels, label_key))
-        places = np.flatnonzero(noise >= self.threshold - counts)  # a sum could leave 64 bits
+        threshold = self.thresholds[round_ - 1]
+        places = np.flatnonzero(noise >= threshold - counts)  # a sum could leave 64 bits
         released = sorted(
             (labels[place], int(counts[place]) + int(noise[place])) for place in places.tolist()
         )
@@ -211,7 +230,7 @@ class SparseHistogram:
             round_,
             [label.decode() for label, _ in released],
             [value for _, value in released],
-            threshold=self.threshold,
+            threshold=threshold,
         )
 
     def cost(self) -> tuple[PrivacyLoss, ...]:
@@ -227,6 +246,7 @@ class SparseHistogram:
         return {
             "mechanism": "sparse histogram",
             "threshold": self.threshold,
+            "threshold_min": min(self.thresholds),
             "max_bins": self.max_bins,
             **self.noise.describe(),
         }

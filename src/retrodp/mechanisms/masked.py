@@ -191,6 +191,22 @@ class Mask:
         )
 
 
+def mask_miss(level: Fraction, base_miss: float) -> float:
+    """What the level of an interval leaves to the mask, the base being beyond E so often.
+
+    Raises:
+        PlanError: It leaves nothing.
+    """
+    left = float(1 - level) - base_miss
+    if not left > 0:
+        raise PlanError(
+            f"The base strays beyond its error with probability {base_miss:.3g}, more than the "
+            f"level {float(level):g} allows.",
+            do="Lower beta or the level.",
+        )
+    return left
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masked:
     """Another mechanism's single number, hidden under fresh Gaussian noise.
@@ -263,7 +279,7 @@ class Masked:
         (hidden,) = self.mask.hide([value], round_, release=self.name, keys=keys)
         gaussian = self.mask.map
         assert isinstance(gaussian, GaussianMap)
-        miss = float(1 - self.level)
+        miss = mask_miss(self.level, self.mask.base_miss)
         return (
             Answer(
                 release=self.name,
@@ -293,7 +309,7 @@ class Masked:
         gaussian = self.mask.map
         assert isinstance(gaussian, GaussianMap)
         one = self.mask.marginal
-        miss = float(1 - self.level)
+        miss = mask_miss(self.level, self.mask.base_miss)
         step = float(self.step)
         slack = max(one.beta, 1e-300)
         paper = self.mask.block(self.block, slack=slack)

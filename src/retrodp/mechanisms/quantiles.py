@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from retrodp.mechanisms.answer import Answer, Bounds
@@ -22,7 +23,14 @@ from retrodp.mechanisms.ordered import (
 )
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.processes import AnyFactor
-from retrodp.postprocess.halving import Search, Target, depth, largest_weights, searched
+from retrodp.postprocess.halving import (
+    Search,
+    Target,
+    depth,
+    largest_weights,
+    searched,
+    widest,
+)
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.ordered import GridCells
 
@@ -124,10 +132,12 @@ class Quantiles:
 
     def _targets(self, round_: int, share: Fraction) -> list[Target]:
         """The value, the ends for this round, the ends for all rounds."""
-        reach, reach_all = self.band.reach[round_ - 1], self.band.reach_all[round_ - 1]
+        at, band = round_ - 1, self.band
+        alone = tuple((own.spread, own.reach[at]) for own in band.narrower)
+        together = tuple((own.spread, own.reach_all[at]) for own in band.narrower)
         return [Target(share)] + [
-            Target(share, side, width, self.band.rounding)
-            for width in (reach, reach_all)
+            Target(share, side, width, band.rounding, narrower)
+            for width, narrower in ((band.reach[at], alone), (band.reach_all[at], together))
             for side in (-1, 1)
         ]
 
@@ -175,6 +185,11 @@ def quantile_band(noise: CalibratedNoise, cells: int) -> Band:
     return Band.of(noise.process, miss=(1 - noise.level) / levels, coordinates=levels + 1)
 
 
+def _reach_at(reaches: Mapping[Fraction, Fraction], spread: float) -> float:
+    """Reach of the largest listed spread that the weights have."""
+    return float(min(reach for least, reach in reaches.items() if least <= max(spread, 1)))
+
+
 def rank_errors(noise: CalibratedNoise, cells: int, at: Sequence[Fraction]) -> dict[str, Any]:
     """Predicted errors of the rank of a quantile, in records, whatever the data.
 
@@ -189,11 +204,19 @@ def rank_errors(noise: CalibratedNoise, cells: int, at: Sequence[Fraction]) -> d
     """
     levels = max(depth(cells), 1)
     band = Band.of(noise.process, miss=(1 - noise.level) / (2 * levels), coordinates=levels + 1)
-    sizes = [largest_weights(cells, share) for share in at]
+    worst, rounding = band.worst(), float(band.rounding)
+    alone, together = (
+        {Fraction(1): one[0]} | {own.spread: other[0] for own, other in narrower}
+        for one, narrower in (
+            (worst.reach, [(own, own.reach) for own in worst.narrower]),
+            (worst.reach_all, [(own, own.reach_all) for own in worst.narrower]),
+        )
+    )
     widths = [
-        max(float(reach) * norm + float(band.rounding) * absolute for norm, absolute in sizes)
-        for reach in (max(band.reach), max(band.reach_all))
+        max(widest(cells, share, partial(_reach_at, reaches), rounding) for share in at)
+        for reaches in (alone, together)
     ]
-    deviation = max(float(text) for text in noise.stddev) * max(norm for norm, _ in sizes)
+    largest = max(largest_weights(cells, share)[0] for share in at)
+    deviation = max(float(text) for text in noise.stddev) * largest
     half, half_all = (math.ceil(width * (1 + 1e-9)) for width in widths)
     return {"stddev": f"{deviation:.6g}", "half": half, "half_all": half_all}

@@ -15,6 +15,7 @@ from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.spread import mean_square
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.processes import AnyFactor
@@ -24,7 +25,7 @@ from retrodp.statistics.sketch import Ints, read
 VARIANCE_STEPS = 1 << 20
 """Variances are stored in this part of a squared step."""
 
-_GAUSSIAN, _LAPLACE = 3, 6  # fourth moment over the squared variance; of sums it is less
+_GAUSSIAN, _LAPLACE = 3, 6  # fourth moment over the squared variance, if that is large
 _LARGEST = 1 << 63
 
 
@@ -59,7 +60,7 @@ class SecondMoment:
         buckets: Of a row.
         dense: Whether every record moves every counter.
         middle: Whether the rows' median is published, or their mean.
-        variances: Of the noise by round, in `1 / VARIANCE_STEPS` of a squared step.
+        variances: Mean squares of the noise by round, in `1 / VARIANCE_STEPS` of a squared step.
         spread: Of the published number.
     """
 
@@ -142,9 +143,13 @@ class SecondMoment:
 
     def _terms(self, round_: int) -> tuple[float, float, float]:
         """The variance of a row as a polynomial of the moment, from the square down."""
-        added = self.variances[round_ - 1] / VARIANCE_STEPS * self.buckets / self._divisor
-        fourth = _GAUSSIAN if self.noise.process.law == "gaussian" else _LAPLACE
-        return 2 / self.buckets, 4 * added / self.buckets, (fourth - 1) * added**2 / self.buckets
+        variance = self.variances[round_ - 1] / VARIANCE_STEPS
+        added = variance * self.buckets / self._divisor
+        # Whole numbers that are hardly ever more than 1 have a fourth moment like their second.
+        gaussian = self.noise.process.law == "gaussian"
+        fourth = max(_GAUSSIAN * variance, 1 + variance) if gaussian else 1 + _LAPLACE * variance
+        noise = (fourth - variance) * variance * self.buckets / self._divisor**2
+        return 2 / self.buckets, 4 * added / self.buckets, noise
 
     def _interval(self, whole: float, round_: int, squared: Fraction) -> tuple[int, int]:
         """All moments from which the estimate is at most q deviations away."""
@@ -184,9 +189,9 @@ def fits(spread: Spread, buckets: int) -> bool:
 
 
 def stored_variances(noise: CalibratedNoise) -> list[int]:
-    """What the resolved plan keeps of the noise's variances."""
+    """What the resolved plan keeps of the noise's mean squares."""
     rounds = range(1, noise.horizon + 1)
-    return [round(noise.process.variance(round_) * VARIANCE_STEPS) for round_ in rounds]
+    return [round(mean_square(noise.process, round_) * VARIANCE_STEPS) for round_ in rounds]
 
 
 def _squares(counters: Ints) -> int:

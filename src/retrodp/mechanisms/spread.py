@@ -15,6 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
+from retrodp.noise.process import NoiseProcess
+from retrodp.noise.processes import Process
+
+_SPREAD_OUT = {"gaussian": 8, "laplace": 64}
+"""Variance of a node from which what rounding takes is uniform."""
+
+_MOST_PARTS = 256
+"""Parts of a step that rounding is followed in; finer weights are rounded to them."""
+
 DIGITS = 6
 TAIL_DIGITS = 15
 
@@ -77,6 +86,55 @@ def median_deviation(strays: NDArray[np.int64], rows: int) -> float:
     within = 1 - 2 * special.betainc(half, half, above / 2)
     weights = np.diff(within, prepend=0.0)
     return math.sqrt(float(weights @ strays.astype(np.float64) ** 2))
+
+
+def mean_square(process: Process, round_: int) -> float:
+    """Mean of the squared noise of a round as it is added: rounded, halves up; in squared steps.
+
+    On a grid of 1/d with d > 1 rounding adds 1/12 + 1/(6 d^2), if the noise is spread out; where
+    it hardly reaches a step, rounding takes nearly all of it away.
+    """
+    if not isinstance(process, NoiseProcess) or process.factor.denominator == 1:
+        return process.variance(round_)
+    weights = [abs(weight) for _, weight in process.factor.nodes(round_)]
+    common = math.gcd(process.factor.denominator, *weights)
+    weights, parts = [w // common for w in weights], process.factor.denominator // common
+    variance = process.node_law.variance_exactish
+    before = variance * sum(weight**2 for weight in weights) / parts**2
+    if parts == 1:
+        return before
+    if variance > _SPREAD_OUT[process.law]:
+        return before + 1 / 12 + 1 / (6 * parts**2)
+    coarse = min(parts, _MOST_PARTS)
+    lighter = tuple(sorted(round(weight * coarse / parts) for weight in weights))
+    return before + _added_by_rounding(process.law, float(process.scale), lighter, coarse)
+
+
+@cache
+def _added_by_rounding(law: str, size: float, weights: tuple[int, ...], parts: int) -> float:
+    """E[r^2] - 2 E[N r], r what rounding takes from N: by its Fourier series over the grid."""
+    node, slope = _waves(law, size, parts)
+    whole, moved = np.ones(parts), np.zeros(parts)  # E[cos(t M)] and its derivative
+    frequencies = np.arange(parts)
+    for weight in weights:
+        at = frequencies * weight % parts
+        moved = moved * node[at] + whole * weight * slope[at]
+        whole = whole * node[at]
+    taken = ((frequencies + parts // 2) % parts - parts // 2) / parts
+    square = np.fft.fft(taken**2).real @ whole / parts
+    product = np.fft.fft(taken).imag @ moved / parts**2
+    return float(square - 2 * product)
+
+
+@cache
+def _waves(law: str, size: float, parts: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """E[cos(t X)] of a node and its derivative, at all multiples of 2 pi / parts."""
+    reach = math.ceil(12 * math.sqrt(size) if law == "gaussian" else 45 * size) + 1
+    near = np.arange(-reach, reach + 1)
+    node = np.exp(-(near**2) / (2 * size) if law == "gaussian" else -np.abs(near) / size)
+    node /= node.sum()
+    angles = np.outer(np.arange(parts), near) * (2 * math.pi / parts)
+    return np.cos(angles) @ node, -np.sin(angles) @ (near * node)
 
 
 def normal_reach(miss: float) -> Fraction:

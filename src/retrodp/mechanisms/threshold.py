@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retrodp import _check
 from retrodp.noise.processes import Process
-from retrodp.noise.tails import summed_tail
+from retrodp.noise.tails import half_widths, summed_tail, summed_tail_at
 from retrodp.privacy.calibrate import least_threshold
 from retrodp.privacy.neighbours import worst_split_tail
 
@@ -46,3 +49,54 @@ def threshold_for(
         )
 
     return least_threshold(crossing, float(allowed))
+
+
+IntArray = NDArray[np.int64]
+
+HALVINGS = 20
+"""Of the interval that the factor of `thresholds_for` is searched in: to a millionth."""
+
+
+def thresholds_for(
+    process: Process,
+    *,
+    delta: float | str | Fraction,
+    records: int,
+    per_bin: int | None = None,
+) -> tuple[int, ...]:
+    """A threshold for every round, none above `threshold_for`, that together cost at most `delta`.
+
+    When a round has less noise than the worst one, a lower threshold costs it next to nothing of
+    delta. So the thresholds follow the tail quantiles of the rounds' noise, times the least factor
+    for which the sum over rounds stays within delta, and are cut where one threshold for all rounds
+    would lie. Public, and decided by the noise alone.
+
+    Args:
+        process: Noise of the release, in records.
+        delta: Allowed probability, for all rounds together.
+        records: Records a unit may hold at once.
+        per_bin: Most of them in one bin; None for no such bound.
+    """
+    highest = threshold_for(process, delta=delta, records=records, per_bin=per_bin)
+    allowed = float(_check.exact("delta", delta))
+    horizon, least = process.factor.horizon, per_bin or records
+    shape = half_widths(process, allowed / horizon)
+
+    def at(factor: float) -> IntArray:
+        found: IntArray = least + np.ceil(factor * shape).astype(np.int64)
+        return np.minimum(found, highest)
+
+    def crossing(thresholds: IntArray) -> float:
+        tail = cache(lambda in_bin: summed_tail_at(process, thresholds - in_bin))
+        return worst_split_tail(tail, records=records, max_per_bin=per_bin)
+
+    fails, holds = 0.0, 2.0
+    if not crossing(at(holds)) <= allowed:
+        return (highest,) * horizon
+    for _ in range(HALVINGS):
+        middle = (fails + holds) / 2
+        if crossing(at(middle)) <= allowed:
+            holds = middle
+        else:
+            fails = middle
+    return tuple(at(holds).tolist())

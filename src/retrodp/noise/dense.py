@@ -244,9 +244,7 @@ class DenseProcess:
         return cls(factor=DenseFactor.from_spec(factor), scale=exact("scale", scale))
 
 
-def combined(
-    factor: DenseFactor, draws: FloatArray, largest: FloatArray | None = None
-) -> IntArray:
+def combined(factor: DenseFactor, draws: FloatArray, largest: FloatArray | None = None) -> IntArray:
     """`floor(L z + 1/2)` for the round that as many draws as there are rows belong to.
 
     Args:

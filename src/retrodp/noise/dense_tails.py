@@ -55,9 +55,7 @@ def log_tails(process: DenseProcess, squares: FloatArray, least: FloatArray) -> 
     return log_tails_of(process.scale, process.factor.horizon, squares, least)
 
 
-def log_tails_of(
-    scale: Fraction, draws: int, squares: FloatArray, least: FloatArray
-) -> FloatArray:
+def log_tails_of(scale: Fraction, draws: int, squares: FloatArray, least: FloatArray) -> FloatArray:
     """The same for any real combination of at most `draws` discrete Gaussian draws of s^2 `scale`."""
     variance = float(max(scale, LEAST_VARIANCE))
     norms = np.sqrt(squares)

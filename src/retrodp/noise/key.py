@@ -126,7 +126,8 @@ class KeyTree:
         horizon: Rounds in all; public.
         round: The mark, first round whose key can be derived; `horizon + 1` once destroyed.
         cover: Remaining subtrees from left to right; secret.
-        lasting: 32 bytes, or none once destroyed; secret.
+        lasting: 32 bytes, or none once destroyed; secret. In later epochs after 32 more, those of
+            intake, which came over from the epoch before.
         epoch: Of the store, from 1; no two epochs share the key of a round, and of lasting keys
             only those of intake, which no release has a part in.
     """
@@ -140,7 +141,8 @@ class KeyTree:
     def __post_init__(self) -> None:
         whole(least=1, horizon=self.horizon, round=self.round, epoch=self.epoch)
         positions = tuple((node.depth, node.index) for node in self.cover)
-        lengths = {len(node.key) for node in self.cover} | {len(self.lasting)}
+        parts = 1 if self.epoch == 1 else 2
+        lengths = {len(node.key) for node in self.cover} | {len(self.lasting) / parts}
         over = self.round == self.horizon + 1
         if (
             self.round > self.horizon + 1
@@ -180,7 +182,7 @@ class KeyTree:
         """The tree of the store's next epoch, from a secret of its own.
 
         What intake keeps under the lasting key (hashes of remembered ids and of sources that wait)
-        goes on, so that key goes over, unless it was destroyed.
+        goes on, so what it is derived from goes over, unless it was destroyed, and nothing else.
 
         Args:
             store_id: Of the store.
@@ -190,7 +192,15 @@ class KeyTree:
         epoch = self.epoch + 1
         secret = system_bytes(KEY_BYTES) if root is None else root
         tree = self.from_root(secret, encode(store_id, epoch), horizon)
-        return replace(tree, lasting=self.lasting or tree.lasting, epoch=epoch)
+        intake = self._intake if self.lasting else tree._intake  # noqa: SLF001  its own class
+        return replace(tree, lasting=intake + tree.lasting, epoch=epoch)
+
+    @property
+    def _intake(self) -> bytes:
+        """What the lasting keys of intake are derived from; derives no other."""
+        if self.epoch > 1:
+            return self.lasting[:KEY_BYTES]
+        return _derive(self.lasting, b"retrodp intake")
 
     def round_key(self, round: int) -> bytes:  # noqa: A002
         """32 bytes of one round.
@@ -255,10 +265,8 @@ class KeyTree:
         """32 bytes that stay the same to the horizon; whatever uses them must hide no data."""
         if not self.lasting:
             raise KeyDestroyedError("The lasting key was destroyed.", expected=self._derivable())
-        label = encode(release, purpose)
-        if release and self.epoch > 1:
-            label += encode(self.epoch)
-        return _derive(self.lasting, b"retrodp persist", label)
+        secret = self.lasting[-KEY_BYTES:] if release else self._intake
+        return _derive(secret, b"retrodp persist", encode(release, purpose))
 
     def to_json(self) -> dict[str, object]:
         """All of it as JSON values; secret, for the key file only."""

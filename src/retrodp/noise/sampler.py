@@ -195,9 +195,7 @@ class Sampler:
         np.subtract(magnitudes, scratch, out=magnitudes)
         return refused
 
-    def _digits(
-        self, piece: _Piece, words: Words, digits: NDArray[np.int32], desk: Desk
-    ) -> None:
+    def _digits(self, piece: _Piece, words: Words, digits: NDArray[np.int32], desk: Desk) -> None:
         """Write the digits of a piece."""
         first = words[:, 0]
         for tie in self.table.look_up(first, desk.whole[0, : len(digits)], digits):

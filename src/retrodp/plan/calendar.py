@@ -110,11 +110,17 @@ class Calendar:
 
     def check_end(self, horizon: int) -> None:
         """Refuse a horizon that ends after the year 9999, without computing the boundaries."""
+        if not self.holds(horizon):
+            raise _too_far(horizon)
+
+    def holds(self, horizon: int) -> bool:
+        """Whether so many rounds end before the year 9999 does, with a year to spare."""
         days = {"1h": horizon / 24, "6h": horizon / 4, "1d": horizon, "1w": 7 * horizon}
         try:
             self.first_local + dt.timedelta(days=days.get(self.round, 31 * horizon) + 366)
         except OverflowError:
-            raise _too_far(horizon) from None
+            return False
+        return True
 
     def _local_starts(self, round_: Literal["6h", "1d", "1w", "1mo"]) -> Iterator[dt.datetime]:
         """Local starts of rounds 2, 3, ..."""

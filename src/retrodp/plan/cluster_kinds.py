@@ -25,6 +25,9 @@ MOST_FIRST_BITS = 16
 MOST_BITS = 44
 """Bits of a cell's number at the last level."""
 
+MOST_HALVINGS = 24
+"""Of a column's range; cells that are halved further are narrower than positions are told apart."""
+
 PROJECTED_FROM, PROJECTED = 11, 5
 """Columns from which cells are made of so many signed sums instead."""
 
@@ -89,11 +92,11 @@ def _checked(keys: ClusterKeys, place: Place) -> dict[str, Any]:
             )
     levels = _default_levels(len(of)) if keys.levels is None else _levels(keys.levels, place)
     axes = len(of) if len(of) < PROJECTED_FROM else PROJECTED
-    if levels[0] * axes > MOST_FIRST_BITS or levels[1] * axes > MOST_BITS:
+    last = min(MOST_BITS // axes, MOST_HALVINGS)
+    if levels[0] * axes > MOST_FIRST_BITS or levels[1] > last:
         raise PlanError(
             f"{place.path}.levels is {shown(keys.levels)}: too many cells of {axes} axes.",
-            expected=f"a first level of at most {MOST_FIRST_BITS // axes}, a last of at most "
-            f"{MOST_BITS // axes}",
+            expected=f"a first level of at most {MOST_FIRST_BITS // axes}, a last of at most {last}",
         )
     return {
         "of": of,
@@ -107,7 +110,7 @@ def _checked(keys: ClusterKeys, place: Place) -> dict[str, Any]:
 def _default_levels(columns: int) -> tuple[int, int]:
     if columns <= 3:
         return {1: (3, 9), 2: (3, 6), 3: (2, 6)}[columns]
-    return (1, 3) if columns < PROJECTED_FROM else (1, 4)
+    return 1, 3
 
 
 def _levels(raw: object, place: Place) -> tuple[int, int]:

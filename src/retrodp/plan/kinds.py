@@ -12,6 +12,22 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from retrodp.plan.cluster_kinds import (
+    ClusterKeys,
+    KMeans,
+    KMedian,
+    read_kmeans,
+    read_kmedian,
+)
+from retrodp.plan.compiled_kinds import (
+    Masked,
+    MaskedKeys,
+    Sample,
+    SampleKeys,
+    read_masked,
+    read_sample,
+)
+from retrodp.plan.distinct_kind import Distinct, DistinctKeys, read_distinct
 from retrodp.plan.ordered_kinds import (
     Cdf,
     EdgesKeys,
@@ -23,7 +39,16 @@ from retrodp.plan.ordered_kinds import (
     read_range,
 )
 from retrodp.plan.place import Place
-from retrodp.plan.schema import NameOrNames, Text, Whole, read_table
+from retrodp.plan.revised_kind import Revised
+from retrodp.plan.schema import NameOrNames, Text, Whole, read_table, refuse_unknown
+from retrodp.plan.sketch_kinds import (
+    HeavyHitters,
+    HeavyHittersKeys,
+    SecondMoment,
+    SecondMomentKeys,
+    read_heavy_hitters,
+    read_second_moment,
+)
 from retrodp.plan.vector_kinds import (
     PLANNED_BINS,
     Cube,
@@ -42,14 +67,22 @@ __all__ = [
     "Cdf",
     "Count",
     "Cube",
+    "Distinct",
     "Gram",
+    "HeavyHitters",
     "Histogram",
+    "KMeans",
+    "KMedian",
     "Kind",
+    "Masked",
     "Mean",
     "Place",
     "Quantiles",
     "Query",
     "Range",
+    "Revised",
+    "Sample",
+    "SecondMoment",
     "Statistic",
     "Sum",
 ]
@@ -90,7 +123,24 @@ class Histogram:
 
 
 Statistic: TypeAlias = (
-    Count | Sum | Mean | Histogram | Query | Cube | Gram | Quantiles | Cdf | Range
+    Count
+    | Sum
+    | Mean
+    | Histogram
+    | Query
+    | Cube
+    | Gram
+    | Quantiles
+    | Cdf
+    | Range
+    | Distinct
+    | Revised
+    | SecondMoment
+    | HeavyHitters
+    | KMeans
+    | KMedian
+    | Sample
+    | Masked
 )
 
 
@@ -146,6 +196,17 @@ def _histogram(keys: _HistogramKeys, place: Place) -> Histogram:
     return Histogram(by=place.bins(keys.by), max_bins=keys.max_bins)
 
 
+def _masked(keys: MaskedKeys, place: Place) -> Masked:
+    return read_masked(keys, place, _base)
+
+
+def _base(kind: str, own: Mapping[str, Any], place: Place) -> Statistic:
+    found = KINDS[kind]
+    assert found is not None
+    refuse_unknown(own, found.names, place.path)
+    return found.read(own, place)
+
+
 KINDS: Mapping[str, Kind | None] = {
     "count": Kind(_NoKeys, _count),
     "sum": Kind(_AmountKeys, _sum),
@@ -156,13 +217,13 @@ KINDS: Mapping[str, Kind | None] = {
     "quantiles": Kind(QuantilesKeys, read_quantiles),
     "cdf": Kind(EdgesKeys, read_cdf),
     "range": Kind(EdgesKeys, read_range),
-    "distinct": None,
-    "second_moment": None,
-    "heavy_hitters": None,
+    "distinct": Kind(DistinctKeys, read_distinct),
+    "second_moment": Kind(SecondMomentKeys, read_second_moment),
+    "heavy_hitters": Kind(HeavyHittersKeys, read_heavy_hitters),
     "gram": Kind(GramKeys, read_gram),
-    "kmeans": None,
-    "kmedian": None,
+    "kmeans": Kind(ClusterKeys, read_kmeans),
+    "kmedian": Kind(ClusterKeys, read_kmedian),
     "online_kmeans": None,
-    "sample": None,
-    "masked": None,
+    "sample": Kind(SampleKeys, read_sample),
+    "masked": Kind(MaskedKeys, _masked),
 }

@@ -20,7 +20,9 @@ from retrodp.errors import PlanError
 from retrodp.plan.column_tables import RESERVED, read_columns
 from retrodp.plan.columns import Column
 from retrodp.plan.duration import Duration
+from retrodp.plan.kinds import Masked, Revised, Statistic
 from retrodp.plan.matrix import inlined
+from retrodp.plan.open_horizon import OPEN
 from retrodp.plan.releases import Release, read_releases
 from retrodp.plan.schema import refuse_unknown
 from retrodp.plan.settings import PrivacyPlan, StreamPlan, read_privacy, read_stream
@@ -118,6 +120,18 @@ class Plan:
         _check_delta(plan)
         return plan
 
+    def of_epoch(self, number: int) -> Plan:
+        """The plan as it runs in one epoch: with that epoch's rounds, and the whole budget.
+
+        A plan with a known horizon is its own only epoch.
+        """
+        epochs = self.stream.epochs
+        if epochs is None:
+            return self
+        return replace(
+            self, stream=replace(self.stream, horizon=epochs.rounds(number), epochs=None)
+        )
+
     def column(self, name: str) -> Column:
         """The column of that name; `KeyError` if the plan has none."""
         return {column.name: column for column in self.columns}[name]
@@ -185,11 +199,12 @@ def _plain(table: Any) -> Any:
 
 def _stream_table(stream: StreamPlan) -> dict[str, Any]:
     per_bin = stream.max_per_bin
-    return {
+    epochs = {} if stream.epochs is None else {"epochs": stream.epochs.to_dict()}
+    return epochs | {
         "start": stream.start,
         "round": stream.round,
         "timezone": stream.timezone,
-        "horizon": stream.horizon,
+        "horizon": stream.horizon if stream.epochs is None else OPEN,
         "unit": stream.unit,
         "ids": stream.ids,
         "person": stream.person,
@@ -225,7 +240,7 @@ def _in_rounds(number: int | None, stream: StreamPlan) -> str | None:
 
 
 def _release_table(release: Release, stream: StreamPlan) -> dict[str, Any]:
-    own = {key.name: getattr(release.statistic, key.name) for key in fields(release.statistic)}
+    own = _own_keys(release.statistic, stream)
     return {
         "name": release.name,
         "kind": release.kind,
@@ -235,6 +250,14 @@ def _release_table(release: Release, stream: StreamPlan) -> dict[str, Any]:
         "factor": release.factor,
         "level": str(release.level),
     } | {key: _own_value(value) for key, value in own.items()}
+
+
+def _own_keys(statistic: Statistic, stream: StreamPlan) -> dict[str, Any]:
+    if isinstance(statistic, Revised):
+        return statistic.keys(stream.round)
+    if isinstance(statistic, Masked):
+        return statistic.keys()
+    return {key.name: getattr(statistic, key.name) for key in fields(statistic)}
 
 
 def _own_value(value: Any) -> Any:

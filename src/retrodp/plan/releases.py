@@ -15,6 +15,7 @@ from retrodp.plan.columns import Column
 from retrodp.plan.duration import Duration
 from retrodp.plan.expression import Expression
 from retrodp.plan.kinds import KINDS, Kind, Place, Statistic
+from retrodp.plan.revised_kind import read_revised
 from retrodp.plan.schema import (
     ReleaseTable,
     as_table,
@@ -96,10 +97,6 @@ def _read_release(
     refuse_unknown(table, [*shared, *kind.names], path)
     common = read_table(ReleaseTable, {key: table[key] for key in table if key in shared}, path)
     own = {key: table[key] for key in table if key not in shared}
-    if common.revised:
-        raise not_yet(f"{path}.revised")
-    if common.last is not None:
-        raise not_yet(f"{path}.last")
     share, level = number(common.share, f"{path}.share"), number(common.level, f"{path}.level")
     if not share > 0:
         raise PlanError(f"{path}.share is {shown(common.share)}.", expected="above 0")
@@ -112,7 +109,7 @@ def _read_release(
     return Release(
         name=name,
         kind=common.kind,
-        statistic=kind.read(own, Place(path, columns)),
+        statistic=read_revised(common, kind.read(own, Place(path, columns)), stream, table, path),
         share=share,
         where=None if where is None else Expression.parse(where, listed, key=f"{path}.where"),
         window=_window(common.window, stream, f"{path}.window"),

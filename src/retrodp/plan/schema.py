@@ -40,7 +40,10 @@ class StreamTable(msgspec.Struct, frozen=True, kw_only=True):
     start: Any
     round: RoundLength
     timezone: Text = "UTC"
-    horizon: Whole
+    horizon: Annotated[
+        Any, msgspec.Meta(description='a whole number of at least 1, or "open" for epochs')
+    ]
+    epochs: Any = None
     unit: Literal["record", "operation", "person_round", "person"] | None = None
     ids: Flag = True
     person: Text | None = None
@@ -51,6 +54,16 @@ class StreamTable(msgspec.Struct, frozen=True, kw_only=True):
     out_of_bounds: Literal["clamp", "reject"] = "clamp"
     remember_deleted: Text | None = None
     forgetting: Literal["complete", "partial"] = "complete"
+
+
+class EpochsTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`stream.epochs`."""
+
+    first: Whole
+    number: Whole | None = None
+    shares: (
+        Annotated[list[Any], msgspec.Meta(min_length=1, description="a list of numbers")] | None
+    ) = None
 
 
 class MaxPerBinTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +113,7 @@ class ReleaseTable(msgspec.Struct, frozen=True, kw_only=True):
     factor: Literal["auto", "haar", "delannoy", "binary", "dense"] = "auto"
     level: Number = Decimal("0.95")
     revised: Flag = False
+    shape: Literal["per_stamp", "cumulative"] | None = None
     last: Any = None
 
 

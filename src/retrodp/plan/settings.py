@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 from retrodp.errors import PlanError
 from retrodp.plan.calendar import Calendar
 from retrodp.plan.duration import Duration, RoundLength
+from retrodp.plan.open_horizon import OPEN, OpenHorizon, read_epochs
 from retrodp.plan.schema import (
     MaxPerBinTable,
     PrivacyTable,
     StreamTable,
-    not_yet,
     number,
     read_table,
     refuse_choice,
@@ -41,7 +41,8 @@ class StreamPlan:
         start: Date, local time or (rounds of "1h") instant that round 1 begins with, ISO 8601.
         round: Length of a round.
         timezone: IANA name of the zone of local times.
-        horizon: T, rounds.
+        horizon: T, rounds; of the first epoch if the horizon is open.
+        epochs: The epochs of an open horizon; None if the horizon is known.
         unit: What two neighbouring streams differ in.
         ids: Whether records carry ids; false: stamped values with multiplicities.
         person: Name of the plan's column that names the person, or None.
@@ -54,13 +55,15 @@ class StreamPlan:
         out_of_bounds: What happens to a number outside its column's bounds.
         remember_deleted: For how many rounds a deleted id is remembered, so that a redelivered
             addition does not revive it; None: not at all.
-        forgetting: Always "complete" in this version.
+        forgetting: Whether every release forgets what is deleted; "partial": some are not
+            retroactive, and the plan says so.
     """
 
     start: str
     round: RoundLength
     timezone: str
     horizon: int
+    epochs: OpenHorizon | None = None
     unit: Unit
     ids: bool
     person: str | None
@@ -71,7 +74,7 @@ class StreamPlan:
     date_only_at: bool
     out_of_bounds: Literal["clamp", "reject"]
     remember_deleted: int | None
-    forgetting: Literal["complete"]
+    forgetting: Literal["complete", "partial"]
 
     @property
     def person_unit(self) -> bool:
@@ -99,8 +102,6 @@ class PrivacyPlan:
 def read_stream(raw: object) -> StreamPlan:
     """Check `[stream]`; that its columns exist is checked with the columns."""
     table = read_table(StreamTable, raw, "stream")
-    if table.forgetting == "partial":
-        raise not_yet('stream.forgetting = "partial"')
     unit = table.unit or ("record" if table.ids else "operation")
     _check_ids(table, unit)
     max_per_bin = _max_per_bin(table, unit)
@@ -110,12 +111,13 @@ def read_stream(raw: object) -> StreamPlan:
             expected="a date or an instant in ISO 8601, such as 2010-12-01",
         )
     calendar = Calendar.of(start=table.start, round_=table.round, timezone=table.timezone)
-    calendar.check_end(table.horizon)
+    epochs = _epochs(table, calendar)
     return StreamPlan(
         start=calendar.start,
         round=table.round,
         timezone=table.timezone,
-        horizon=table.horizon,
+        horizon=table.horizon if epochs is None else epochs.first,
+        epochs=epochs,
         unit=unit,
         ids=table.ids,
         person=table.person,
@@ -126,8 +128,25 @@ def read_stream(raw: object) -> StreamPlan:
         date_only_at=table.same_time is not None or not table.ids,
         out_of_bounds=table.out_of_bounds,
         remember_deleted=_remember_deleted(table),
-        forgetting="complete",
+        forgetting=table.forgetting,
     )
+
+
+def _epochs(table: StreamTable, calendar: Calendar) -> OpenHorizon | None:
+    if table.horizon == OPEN:
+        return read_epochs(table.epochs, calendar.holds)
+    if type(table.horizon) is not int or table.horizon < 1:
+        raise PlanError(
+            f"stream.horizon is {shown(table.horizon)}.",
+            expected=f'a whole number of at least 1, or "{OPEN}" for epochs',
+        )
+    if table.epochs is not None:
+        raise PlanError(
+            "stream.epochs divides an open horizon, but this one is known.",
+            do=f'Leave it out, or set horizon = "{OPEN}".',
+        )
+    calendar.check_end(table.horizon)
+    return None
 
 
 def _check_ids(table: StreamTable, unit: Unit) -> None:

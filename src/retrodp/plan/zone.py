@@ -25,6 +25,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # local times are measured fro
 _EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _NO_OFFSET = dt.timedelta(0)
+MICROS_PER_HOUR = 3_600_000_000
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,12})?)?"
@@ -95,6 +96,11 @@ def moment_of_value(value: dt.date | dt.datetime, in_zone: ZoneInfo) -> Moment:
     return Moment(micros, date_only=False, local=local)
 
 
+def moment_of_local(micros: int, in_zone: ZoneInfo) -> Moment:
+    """The moment of a local time, in microseconds since a local 1970-01-01."""
+    return moment_of_value(_EPOCH + micros * _MICROSECOND, in_zone)
+
+
 class TimeReader:
     """Reads ISO 8601 texts in one zone; quick on many, and to be thrown away after them.
 
@@ -119,6 +125,18 @@ class TimeReader:
         except ValueError:
             return None
         return None
+
+    def steady_offset_at(self, hour: int) -> int | None:
+        """Offset of the zone, in microseconds, through a local hour since 1970-01-01.
+
+        None if the clocks change in it. An hour of no calendar has the offset 0.
+        """
+        try:
+            start = _EPOCH + dt.timedelta(hours=hour)
+            offset = self._steady_offset(start)
+        except OverflowError:
+            return 0
+        return None if offset is None else offset // _MICROSECOND
 
     def _moment(self, value: dt.datetime) -> Moment:
         if value.tzinfo is not None:

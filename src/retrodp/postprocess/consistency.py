@@ -46,10 +46,12 @@ class Spread(NamedTuple):
     Attributes:
         squared: Sum of the squared weights: the variance of the cell's noise, in that of a raw cell.
         absolute: Sum of the absolute weights.
+        largest: The largest squared weight.
     """
 
     squared: Fraction
     absolute: Fraction
+    largest: Fraction
 
 
 @dataclass(frozen=True)
@@ -136,11 +138,12 @@ class Consistency:
         return {table: self._spread(table) for table in self.tables}
 
     def _spread(self, table: Columns) -> Spread:
-        squared = absolute = Fraction(0)
+        squared = absolute = largest = Fraction(0)
         for weight, many in self.weights(table):
             squared += many * weight**2
             absolute += many * abs(weight)
-        return Spread(squared, absolute)
+            largest = max(largest, weight**2)
+        return Spread(squared, absolute, largest)
 
     def weights(self, table: Columns) -> Iterator[tuple[Fraction, int]]:
         """Every weight of a noisy cell in a cell of a table, and how many cells have it.

@@ -73,12 +73,15 @@ class Target(NamedTuple):
         side: -1 for the lower end of a band, 0 for the value, 1 for the upper end.
         reach: Half width of the band per unit of the weights' norm.
         rounding: And per unit of their absolute sum; a multiple of 1/2.
+        narrower: Smaller reaches for weights whose squares add up to at least so many times the
+            largest of them: pairs (times, reach), rising.
     """
 
     share: Fraction
     side: int = 0
     reach: Fraction = Fraction(0)
     rounding: Fraction = Fraction(0)
+    narrower: tuple[tuple[Fraction, Fraction], ...] = ()
 
 
 class Search(NamedTuple):
@@ -163,21 +166,24 @@ class Weight(NamedTuple):
     Attributes:
         squared: Sum of the squared weights.
         absolute: Sum of the absolute weights.
+        largest: A bound on the largest squared weight.
     """
 
     squared: Fraction
     absolute: Fraction
+    largest: Fraction
 
 
 @lru_cache(maxsize=64)
 def weights_below(cells: int) -> tuple[Weight, ...]:
     """Weights of F(1), ..., F(cells) in the total and the differences of the tree."""
-    found = [Weight(Fraction(1), Fraction(1))] * cells
+    found = [Weight(Fraction(1), Fraction(1), Fraction(1))] * cells
     for place, middle in _every_middle(cells, 0, lambda cuts: [0] * len(cuts), 0):
         unit = 2 << place.depth
         found[place.cut.middle - 1] = Weight(
             Fraction(middle.squared + middle.position**2, unit**2),
             Fraction(middle.absolute + middle.position, unit),
+            max(Fraction(1, 4), Fraction(middle.position**2, unit**2)),
         )
     return tuple(found)
 
@@ -247,7 +253,7 @@ def _halves(place: _Place, middle: _Middle) -> tuple[_Place, _Place]:
 
 def _falls_short(middle: _Middle, place: _Place, search: Search) -> bool:
     """Whether F(middle) lies below the target and its band; decided in whole numbers."""
-    share, side, reach, rounding = search.target
+    share, side, reach, rounding, narrower = search.target
     over, under, unit = share.numerator, share.denominator, 2 << place.depth
     lead = under * middle.below - over * search.total * unit
     if not side:
@@ -256,6 +262,10 @@ def _falls_short(middle: _Middle, place: _Place, search: Search) -> bool:
     halves = int(2 * rounding)
     lead = 2 * lead - side * halves * (under * middle.absolute + of_total)
     squared = under * under * middle.squared + of_total * of_total
+    largest = max((under * unit // 2) ** 2, of_total * of_total)  # a difference weighs half a hat
+    for times, own in narrower:
+        if squared * times.denominator >= largest * times.numerator:
+            reach = own
     # lead < side * 2 reach * sqrt(squared), squared so that no root is taken.
     left = (lead * reach.denominator) ** 2
     right = 4 * reach.numerator**2 * squared
@@ -270,10 +280,12 @@ class LevelWeights(NamedTuple):
     Attributes:
         squared: Sums of the squared weights, shape (middles,).
         absolute: Sums of the absolute weights, shape (middles,).
+        largest: Bounds on the largest squared weights, shape (middles,).
     """
 
     squared: FloatArray
     absolute: FloatArray
+    largest: FloatArray
 
 
 def middle_weights(levels: int, share: Fraction = Fraction(0)) -> list[LevelWeights]:
@@ -289,11 +301,35 @@ def middle_weights(levels: int, share: Fraction = Fraction(0)) -> list[LevelWeig
         absolute = (low_sum + high_sum + 1) / 2
         position = (2 * np.arange(1 << (level - 1)) + 1) / (1 << level)
         of_total = np.abs(position - float(share))
-        found.append(LevelWeights(squared + of_total**2, absolute + of_total))
+        largest = np.maximum(of_total**2, 0.25)
+        found.append(LevelWeights(squared + of_total**2, absolute + of_total, largest))
         left, right = (low + product) / 2, (product + high) / 2
         low, high = _alternating(low, squared), _alternating(squared, high)
         low_sum, high_sum = _alternating(low_sum, absolute), _alternating(absolute, high_sum)
         product = _alternating(left, right)
+    return found
+
+
+def widest(cells: int, share: Fraction, reach: Callable[[float], float], rounding: float) -> float:
+    """Largest ``reach(spread) |w|_2 + rounding |w|_1`` over all middles of a tree.
+
+    Args:
+        cells: Of the tree.
+        share: Of the total, which w has beside F(middle).
+        reach: By the spread of the weights, falling; see `Target.narrower`.
+        rounding: See `Target`.
+    """
+    levels = depth(cells)
+    norm, absolute = largest_weights(cells, share)
+    if not levels or levels > DEEPEST_ENUMERATED:
+        return reach(1) * norm + rounding * absolute
+    found = 0.0
+    for weights in middle_weights(levels, share):
+        spreads = weights.squared / weights.largest * (1 - 1e-12)
+        own = np.array([reach(spread) for spread in np.floor(spreads).tolist()])
+        found = max(
+            found, float((own * np.sqrt(weights.squared) + rounding * weights.absolute).max())
+        )
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -31,9 +32,11 @@ from retrodp.privacy.loss import (
     pure_epsilon,
     total_rho,
 )
+from retrodp.privacy.ratio import RatioLoss
 from retrodp.privacy.round_up import exp_above, float_above, float_below, log_below
 
 EPSILON_TOLERANCE = 1e-5
+_BOUNDED = PureLoss | RatioLoss
 
 
 def delta_of(losses: Sequence[PrivacyLoss], epsilon: float | Fraction) -> float:
@@ -59,8 +62,12 @@ def delta_of(losses: Sequence[PrivacyLoss], epsilon: float | Fraction) -> float:
     parts = _parts(losses)
     if parts is None:
         return least
-    tight = exp_above(log_delta(parts, float_below(allowed)))
-    return min(least, tight)  # a NaN is not less
+    at = float_below(allowed)
+    # Adding and removing a record may lose differently; the worse of the two counts.
+    log_worst = log_delta(parts, at)
+    if not all(loss.symmetric for loss in parts.ratio):
+        log_worst = max(log_worst, log_delta(replace(parts, reverse=True), at))
+    return min(least, exp_above(log_worst))  # a NaN is not less
 
 
 def epsilon_of(losses: Sequence[PrivacyLoss], delta: float | Fraction) -> float:
@@ -132,6 +139,7 @@ def _parts(losses: Sequence[PrivacyLoss]) -> Parts | None:
     shifts: defaultdict[Fraction, Counter[int]] = defaultdict(Counter)
     norms: list[GaussianNorm] = []
     pure: Counter[Fraction] = Counter()
+    ratio: list[RatioLoss] = []
     for loss in losses:
         match loss:
             case GaussianLoss():
@@ -141,6 +149,8 @@ def _parts(losses: Sequence[PrivacyLoss]) -> Parts | None:
                 norms.append(loss)
             case PureLoss():
                 pure[loss.epsilon] += 1
+            case RatioLoss():
+                ratio.append(loss)
             case _:
                 assert_never(loss)
     fine = {variance: of for variance, of in shifts.items() if is_fine(variance, of)}
@@ -158,5 +168,6 @@ def _parts(losses: Sequence[PrivacyLoss]) -> Parts | None:
         fine=tuple((variance, tuple(sorted(of.items()))) for variance, of in fine.items()),
         coarse=Coarse(rho=rho, log_factor=factor) if coarse else None,
         pure=tuple(pure.items()),
-        rho=float(total_rho([loss for loss in losses if not isinstance(loss, PureLoss)])),
+        rho=float(total_rho([loss for loss in losses if not isinstance(loss, _BOUNDED)])),
+        ratio=tuple(ratio),
     )

@@ -41,6 +41,7 @@ from retrodp.privacy.lattice import (
     gaussian_law,
     response_law,
 )
+from retrodp.privacy.ratio import RatioLoss, greatest_loss, ratio_atoms, tilted_mean
 
 GRID_POINTS = 2**15
 COARSEST_TILTED_STEP = 100.0
@@ -56,12 +57,16 @@ class Parts:
         coarse: The Gaussian that stands for all others, or None.
         pure: (epsilon, count) per group of pure mechanisms.
         rho: Zero-concentrated loss of all Gaussian parts, for the choice of the tilt.
+        ratio: Rounds of which only the likelihood ratio is known.
+        reverse: Whether a record is removed rather than added; all other parts are symmetric.
     """
 
     fine: tuple[tuple[Fraction, tuple[tuple[int, int], ...]], ...]
     coarse: Coarse | None
     pure: tuple[tuple[Fraction, int], ...]
     rho: float
+    ratio: tuple[RatioLoss, ...] = ()
+    reverse: bool = False
 
 
 def log_delta(parts: Parts, epsilon: float) -> float:
@@ -69,19 +74,30 @@ def log_delta(parts: Parts, epsilon: float) -> float:
 
     Infinite where the grid would be useless: at an epsilon so many deviations out that delta is
     below any float.
-    There must be a Gaussian part, or the pure parts must exceed epsilon together.
+    Minus infinity where no loss is above epsilon.
     Time: milliseconds per part.
     """
+    if _greatest_loss(parts) <= epsilon:
+        return -math.inf
     tilt = _saddle(parts, epsilon)
     laws = [gaussian_law(variance, dict(shifts), tilt) for variance, shifts in parts.fine]
     laws += [response_law(one, count, tilt) for one, count in parts.pure]
+    laws += [_law_of_ratio(loss, tilt, reverse=parts.reverse) for loss in parts.ratio]
     if len(laws) == 1 and parts.coarse is None:
         (law,) = laws
         lowered = epsilon - 1e-12 * max(epsilon, law.centre)
         value = _tail(law.losses, law.masses, tilt=tilt, epsilon=lowered)
         value += law.lost * math.exp(log_peak(tilt))
-        return law.log_moment - tilt * lowered + math.log(value)
+        return law.log_moment - tilt * lowered + math.log(value or 5e-324)
     return _log_delta_on_grid(laws, parts.coarse, tilt=tilt, epsilon=epsilon)
+
+
+def _greatest_loss(parts: Parts) -> float:
+    """The largest loss there can be; infinite with Gaussian parts."""
+    if parts.rho > 0:
+        return math.inf
+    most = sum(count * float(one) for one, count in parts.pure)
+    return most + sum(greatest_loss(loss, reverse=parts.reverse) for loss in parts.ratio)
 
 
 def _saddle(parts: Parts, epsilon: float) -> float:
@@ -92,14 +108,31 @@ def _saddle(parts: Parts, epsilon: float) -> float:
         tilt = math.exp(log_tilt)
         mean = parts.rho * (2 * tilt + 1)
         mean += sum(count * one * math.tanh((tilt + 0.5) * one) for one, count in pure)
+        mean += sum(tilted_mean(loss, tilt, reverse=parts.reverse) for loss in parts.ratio)
         return mean - epsilon - 1 / tilt - 1 / (tilt + 1)
 
     # Without Gaussian parts a coin is certain once tilt times its loss is large.
     least = -40.0
-    greatest = 60.0 if parts.rho > 0 else math.log(1e9 / min(one for one, _ in pure))
+    coins = [one for one, _ in pure] + [
+        greatest_loss(loss, reverse=parts.reverse) / loss.count for loss in parts.ratio
+    ]
+    greatest = 60.0 if parts.rho > 0 else math.log(1e9 / min(coins))
     if slope(greatest) <= 0:
         return math.exp(greatest)
     return math.exp(brentq(slope, least, greatest, xtol=1e-6))
+
+
+def _law_of_ratio(loss: RatioLoss, tilt: float, *, reverse: bool) -> Law:
+    atoms = ratio_atoms(loss, tilt, reverse=reverse)
+    return Law(
+        losses=atoms.losses,
+        masses=atoms.masses,
+        log_moment=atoms.log_moment,
+        centre=atoms.centre,
+        spread=atoms.spread,
+        excess=0.0,
+        lost=0.0,
+    )
 
 
 def _tail(losses: FloatArray, masses: FloatArray, *, tilt: float, epsilon: float) -> float:

@@ -19,6 +19,7 @@ from scipy.optimize import minimize_scalar
 
 from retrodp._check import positive, probability
 from retrodp.privacy.loss import PrivacyLoss, PureLoss, total_rho
+from retrodp.privacy.ratio import RatioLoss, log_ratio_moment
 from retrodp.privacy.round_up import (
     RELATIVE_SLACK,
     decimal_below,
@@ -84,14 +85,16 @@ def epsilon_integer_orders(losses: Sequence[PrivacyLoss], delta: float | Fractio
     probability(delta=delta)
     log_delta = log_below(delta)
     pure = [float_above(loss.epsilon) for loss in losses if isinstance(loss, PureLoss)]
-    gaussian = [loss for loss in losses if not isinstance(loss, PureLoss)]
+    ratio = [loss for loss in losses if isinstance(loss, RatioLoss)]
+    gaussian = [loss for loss in losses if not isinstance(loss, PureLoss | RatioLoss)]
     rho = float_above(total_rho(gaussian))
-    if rho == 0 and not pure:
+    if rho == 0 and not pure and not ratio:
         return 0.0
 
     def epsilon_at(order: float) -> float:
         tilt = order - 1
         moment = rho * order * tilt + sum(log_response_moment(one, tilt) for one in pure)
+        moment += sum(log_ratio_moment(loss, tilt) for loss in ratio)
         return (moment + log_peak(tilt) - log_delta) / tilt
 
     best = math.exp(_argument(lambda log_tilt: epsilon_at(1 + math.exp(log_tilt)))) + 1

@@ -22,6 +22,7 @@ from typing import assert_never
 
 from retrodp._check import positive, whole
 from retrodp.errors import PlanError
+from retrodp.privacy.ratio import RatioLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ class PureLoss:
         return self.epsilon**2 / 2
 
 
-PrivacyLoss = GaussianLoss | GaussianNorm | PureLoss
+PrivacyLoss = GaussianLoss | GaussianNorm | PureLoss | RatioLoss
 
 
 def total_rho(losses: Sequence[PrivacyLoss]) -> Fraction:
@@ -116,7 +117,7 @@ def pure_epsilon(losses: Sequence[PrivacyLoss]) -> Fraction | None:
     total = Fraction(0)
     for loss in losses:
         match loss:
-            case PureLoss():
+            case PureLoss() | RatioLoss():
                 total += loss.epsilon
             case GaussianLoss() | GaussianNorm():
                 if loss.rho > 0:

@@ -19,6 +19,7 @@ from retrodp._check import positive, whole
 from retrodp.errors import PlanError
 from retrodp.privacy.budget import ApproxDP
 from retrodp.privacy.loss import GaussianLoss, GaussianNorm, PrivacyLoss, PureLoss
+from retrodp.privacy.ratio import RatioLoss
 from retrodp.privacy.round_up import RELATIVE_SLACK, exp_above, float_above
 
 Unit = Literal["record", "operation", "person_round", "person"]
@@ -274,6 +275,8 @@ def group_losses(losses: Sequence[PrivacyLoss], size: int) -> tuple[PrivacyLoss,
                 moved[loss.variance] = None if before is None or more is None else before + more
             case PureLoss():
                 grown.append(PureLoss(epsilon=loss.epsilon * size))
+            case RatioLoss():
+                grown.append(loss.group(size))
             case _:
                 assert_never(loss)
     grown += [

@@ -25,7 +25,9 @@ and C (rank above) of `retrodp.privacy.ratio` are those of theorem C.1 given all
 differ by a replacement in the rounds of the difference, A and C, B and C in the rounds in which a
 copy of that rank is live at all, which are W for one record. Its probability tau is above p with
 probability at most W P[Bin(n, p) < size], which is added to delta. Where k > 1 records of one unit
-carry stamps of different rounds, copies of their ranks may be live in 2 W - 1 rounds.
+carry stamps of different rounds, copies of their ranks may be live in 2 W - 1 rounds. All of this
+asks for one rank a record: copies of a stamped point that take ranks by their number have it only if
+no copy arrives late (the coupling of theorem C.1 needs numbers that never rise again).
 """
 
 from __future__ import annotations

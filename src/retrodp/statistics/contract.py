@@ -6,7 +6,7 @@ up. It is linear, so a deletion is the negative of the addition and there is no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
@@ -83,3 +83,22 @@ class Keyed(Protocol):
 
 
 PURPOSE = "statistic"  # of the lasting key that `keyed` takes
+
+
+@runtime_checkable
+class Individual(Protocol):
+    """A statistic whose mechanism watches records begin one by one, and not their sum alone.
+
+    For mechanisms that remember and whose decisions on a record depend on which record it is, such
+    as a coin of its own. Other statistics show what begins as `encode` would.
+    """
+
+    def arrivals(self, batch: Batch, identities: Sequence[bytes]) -> dict[bytes, int]:
+        """What the records of the batch, which begin in a round, are for the mechanism.
+
+        Args:
+            batch: Their contents.
+            identities: Canonical bytes of (namespace, id, stamp) of each, or of (stamp, contents)
+                in a stream without ids, where copies share one. For keyed coins alone: they may
+                stand in what is returned, but in no state.
+        """

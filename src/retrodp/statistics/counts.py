@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,7 +91,7 @@ def kept_counts(where: Expression | None, batch: Batch) -> list[int]:
     counts: list[int] = batch.counts.tolist()
     if where is None:
         return counts
-    kept = where.evaluate(batch.columns, batch.length)
+    kept = where.evaluate(batch.columns, batch.length).tolist()
     return [count if keep else 0 for count, keep in zip(counts, kept, strict=True)]
 
 
@@ -100,8 +101,11 @@ def summed(by: BinLabels | None, batch: Batch, weights: Sequence[int]) -> dict[b
         return {SCALAR: sum(weights)}
     columns: Sequence[Sequence[object]] = [batch.columns[column.name] for column in by.columns]
     # 1 == True in Python, but the values of one column have one type, so tuples cannot mix them.
-    sums: dict[tuple[object, ...], int] = {}
-    for values, weight in zip(zip(*columns, strict=True), weights, strict=True):
-        if weight:
-            sums[values] = sums.get(values, 0) + weight
+    sums: Counter[tuple[object, ...]] = Counter()
+    if weights.count(1) == len(weights):
+        sums.update(zip(*columns, strict=True))
+    else:
+        for values, weight in zip(zip(*columns, strict=True), weights, strict=True):
+            if weight:
+                sums[values] += weight
     return {by.text(values).encode(): total for values, total in sums.items()}

@@ -32,6 +32,10 @@ RADIUS = 4096
 ROOM = Fraction(3, 2)
 """Width of the root over that of the box: the shift moves the box about in it."""
 
+CLIPS = (Fraction(1), Fraction(3, 4), Fraction(5, 8))
+"""Part of the half diagonal that offsets keep: few axes, more, projected. Points that are spread evenly
+over a box of many columns have 0.58 of it."""
+
 _LARGEST = 2**40  # ratio of ranges, common steps of a range
 
 
@@ -57,7 +61,7 @@ class Grid:
 
     A record's position is ``t = (value - min) factor`` in units of `unit`, a whole number from 0 to
     the column's extent. Axes are the columns; from `PROJECTED_FROM` columns on, axis i is a sum
-    of all centred positions with secret signs. At each level every axis is halved that is more than
+    of all centred positions with secret signs, cut off at a quarter of the box's diagonal. At each level every axis is halved that is more than
     half as wide as the widest.
 
     Attributes:
@@ -109,7 +113,8 @@ class Grid:
         )
         projected = len(columns) >= PROJECTED_FROM
         axes = PROJECTED if projected else len(columns)
-        spans = (2 * _diagonal(extents),) * axes if projected else extents
+        # Farther sums are moved to the ends; those of evenly spread points deviate by 0.29 diagonals.
+        spans = (_diagonal(extents) // 2 * 2,) * axes if projected else extents
         cuts = _cuts(spans, levels[1])
         finest = tuple(
             -(-max(int(ROOM * span), span + 2) >> halvings)
@@ -126,7 +131,7 @@ class Grid:
             cuts=cuts,
             finest=finest,
             levels=levels,
-            clip=Fraction(1) if axes <= 3 and not projected else Fraction(3, 4),
+            clip=CLIPS[2 if projected else axes > 3],
         )
 
     def spec(self) -> dict[str, Any]:

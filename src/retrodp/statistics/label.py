@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from json.encoder import encode_basestring
 
 from retrodp.plan.columns import Column
 from retrodp.plan.decimals import decimal_text
@@ -41,6 +42,8 @@ def bare_or_array(text: str) -> str:
 
 def value_json(value: object, column: Column) -> str:
     """A canonical value of a column as JSON; no two values of one column look alike."""
+    if isinstance(value, str):
+        return encode_basestring(value)  # what json.dumps does, without an encoder a call
     if column.type == "number" and isinstance(value, int):
         text = decimal_text(value, column.step or Fraction(1))
         return text if "." in text else f"{text}.0"

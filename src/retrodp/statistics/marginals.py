@@ -61,8 +61,7 @@ class Marginal:
 
 def possible(column: Column) -> tuple[Canonical, ...]:
     """Public values that a record can have in a category or boolean column."""
-    values = column.public_values or ()
-    return tuple(value for value in values if value is not None or column.nullable)
+    return column.public_values or ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

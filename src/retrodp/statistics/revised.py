@@ -38,7 +38,7 @@ class ByStamp:
         bins: Labels of the public bins in the order of publication; a scalar has the one bin ().
             None for an open domain.
         oldest: Records of earlier stamps count as of this stamp; without it (None) they do not
-            count. Only a store that was restored has stamps before round 1.
+            count. Only an epoch that goes on from another has stamps before round 1.
     """
 
     inner: Count | Sum

@@ -88,8 +88,8 @@ class Releases:
 
     @property
     def last_round(self) -> int:
-        """Last published round of the epoch; 0 before its first."""
-        return max(0, _last_round(self._database) - self.before)
+        """Last published round of the epoch; 0 before its first, less if earlier ones lack."""
+        return _last_round(self._database) - self.before
 
     def digest(self, round_: int) -> str | None:
         """Digest of a published round; None if it is not published."""

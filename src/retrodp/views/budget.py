@@ -15,8 +15,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from retrodp.plan.epochs import Epoch
+from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
-from retrodp.views import words
+from retrodp.views import samples, words
 from retrodp.views.figures import Grid, at_most, grouped, percent
 
 FORMAT = 1
@@ -31,16 +33,23 @@ _PARTS = {
     "thresholds": "thresholds of open domains",
     "collisions": "two labels that share their noise",
     "rounding": "rounding",
+    "samples": "gates, ranks and functions of samples",
 }
 
 
-def document(resolved: ResolvedPlan) -> dict[str, Any]:
+def document(resolved: ResolvedPlan, epoch: Epoch | None = None) -> dict[str, Any]:
     """The budget as a JSON document.
+
+    Args:
+        resolved: Plan of the present epoch.
+        epoch: What was there before it; None if nothing was.
 
     Returns:
         Totals `epsilon`, `delta`, `delta_parts` and, for zCDP, `rho`, as decimals rounded up to
         six digits; the same under `exact` as ratios; one entry a release under `releases`, with
-        errors and thresholds in units of the statistic.
+        errors and thresholds in units of the statistic. With an open horizon `epochs` has the share
+        of each, and the releases are those of the present one; `all` is what all epochs spend that
+        there were and are, see `Epoch.statement`.
     """
     budget = resolved.budget
     exact: dict[str, Any] = {
@@ -58,8 +67,33 @@ def document(resolved: ResolvedPlan) -> dict[str, Any]:
         "protects": words.unit(resolved.plan["stream"]),
         **_rounded_up(exact),
         "exact": exact,
+        **_epochs(resolved),
+        "all": (epoch or Epoch()).statement(resolved),
         "releases": [_release(resolved, entry) for entry in resolved.releases],
     }
+
+
+def _epochs(resolved: ResolvedPlan) -> dict[str, Any]:
+    series = Plan.from_dict(resolved.plan).stream.epochs
+    if series is None:
+        return {}
+    return {
+        "epoch": resolved.budget["epoch"]["number"],
+        "epochs": [
+            {
+                "epoch": number,
+                "rounds": series.rounds(number),
+                "last_round": series.before(number + 1),
+                "share": str(series.share(number)),
+            }
+            for number in range(1, series.number + 1)
+        ],
+    }
+
+
+def _spent(resolved: ResolvedPlan, name: str) -> Fraction:
+    """What the present epoch spends."""
+    return Fraction(resolved.budget.get("epoch", resolved.budget)[name])
 
 
 def _rounded_up(exact: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,6 +104,8 @@ def _rounded_up(exact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]:
+    if samples.is_sampled(entry):
+        return samples.release(resolved, entry)
     noise = entry["noise"]
     process = noise["process"]
     law = str(process["law"])
@@ -84,7 +120,7 @@ def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]
         "kind": entry["kind"],
         "means": words.meaning(table),
         "share": str(share),
-        "spends": {spent: at_most(Fraction(resolved.budget[spent]) * share)},
+        "spends": {spent: at_most(_spent(resolved, spent) * share)},
         "factor": process["factor"]["factor"],
         "law": _LAWS[law],
         "scale": process["scale"],
@@ -109,6 +145,8 @@ def _release(resolved: ResolvedPlan, entry: Mapping[str, Any]) -> dict[str, Any]
         found["adaptive"] = entry["adaptive"]
     if "threshold" in entry:
         found["threshold"] = text(entry["threshold"])
+        if "thresholds" in entry:  # one a round; what is shown is that of the worst
+            found["threshold_least"] = text(min(entry["thresholds"]))
         found["threshold_delta"] = at_most(Fraction(entry["threshold_delta"]))
         found["max_bins"] = entry["max_bins"]
     return found
@@ -118,16 +156,41 @@ def sentence(budget: Mapping[str, Any]) -> str:
     """The promise of the whole horizon in one sentence; `budget` is a `document`."""
     delta = "" if budget["delta"] == "0" else f" and delta {budget['delta']}"
     rho = f" (rho {budget['rho']})" if "rho" in budget else ""
+    if "epochs" in budget:
+        return (
+            f"All epochs together, up to {len(budget['epochs'])} of them, spend epsilon "
+            f"{budget['epsilon']}{delta}{rho}, for {budget['protects']}. Nothing refunds it, and no "
+            "later round adds to it."
+        )
+    if budget["all"]["earlier_stores"]:
+        return (
+            f"All {budget['horizon']:,} rounds of this epoch together spend epsilon "
+            f"{budget['epsilon']}{delta}{rho}, for {budget['protects']}. {words.spent(budget['all'])}"
+        )
     return (
         f"All {budget['horizon']:,} rounds together spend epsilon {budget['epsilon']}{delta}{rho}, "
         f"for {budget['protects']}. Nothing refunds it, and no later round adds to it."
     )
 
 
+def epoch_lines(budget: Mapping[str, Any]) -> list[str]:
+    """What each epoch of an open horizon has of the budget, the present one marked."""
+    lines = []
+    for own in budget.get("epochs", ()):
+        here = ", shown below" if own["epoch"] == budget["epoch"] else ""
+        lines.append(
+            f"epoch {own['epoch']}: {own['rounds']:,} rounds, to round {own['last_round']:,}, has "
+            f"{percent(Fraction(own['share']))} of it{here}"
+        )
+    return lines
+
+
 def render(console: Console, budget: Mapping[str, Any]) -> None:
     """Print a `document` for people; fits 80 columns."""
     console.print(Text("Budget of the whole horizon", style="bold"))
     console.print(Padding(Text(sentence(budget)), (0, 0, 0, 2)))
+    for line in epoch_lines(budget):
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
     parts = [
         f"{_PARTS.get(name, name)} {part}"
         for name, part in budget["delta_parts"].items()
@@ -157,7 +220,10 @@ def _table(releases: list[dict[str, Any]]) -> Table:
             Text(release["release"]),
             percent(Fraction(release["share"])),
             Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
-            *("" if parts else _of_sum(release) + grouped(error, digits) for error in errors),
+            *(
+                "" if parts or error is None else _of_sum(release) + grouped(error, digits)
+                for error in errors
+            ),
             grouped(release["threshold"], digits) if "threshold" in release else "",
         )
         for part in parts:

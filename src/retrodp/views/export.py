@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -27,10 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from retrodp.errors import UsageError
-from retrodp.mechanisms.answer import Answer
+from retrodp.mechanisms.answer import Answer, Figure
 from retrodp.views.atomic import whole_file
 from retrodp.views.figures import Grid, plain
 from retrodp.views.published import Published
+from retrodp.views.vintages import Choice, Vintage, looks_back
 
 COLUMNS = (
     "round",
@@ -67,6 +67,15 @@ class Row(NamedTuple):
     high: str
     low_all: str
     high_all: str
+    stamp: str = ""
+    stamp_start: str = ""
+
+
+STAMPS = ("stamp", "stamp_start")
+"""What revised releases add after `key`: the round that a number is about, and when it began."""
+
+NULLABLE = frozenset({*STAMPS, "value", "stddev"})
+"""Empty where a release has no such number: of a bracket the value, of a quantile the deviation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +86,14 @@ class Selection:
         releases: Names of releases; empty for all.
         first: First round; None for the first of the plan.
         last: Last round, itself included; None for the last that is published.
+        vintage: Of revised releases: "latest" (each stamp as known in the last round meant),
+            "first" (as first published), "all", or a round (as known then).
     """
 
     releases: tuple[str, ...] = ()
     first: int | None = None
     last: int | None = None
+    vintage: Vintage = "latest"
 
     @classmethod
     def latest(cls, published: Published, *, releases: tuple[str, ...] = ()) -> Selection:
@@ -94,27 +106,65 @@ ALL = Selection()
 
 
 def rows(published: Published, selection: Selection = ALL) -> Iterator[Row]:
-    """Rows in the order of the export: round, UTF-8 bytes of release, UTF-8 bytes of key.
+    """Rows in the order of the export: round, UTF-8 bytes of release, UTF-8 bytes of key, stamp.
 
     Raises:
-        UsageError: If a release or a round is not of this plan.
+        UsageError: If a release or a round is not of this plan, or a vintage is not published.
     """
+    last = published.last_round if selection.last is None else selection.last
+    if isinstance(selection.vintage, int) and selection.vintage > published.last_round:
+        raise UsageError(
+            f"Round {selection.vintage} is not published, so there is no such vintage.",
+            expected=f"1 to {published.last_round}",
+        )
+    choice = Choice(vintage=selection.vintage, last=min(last, published.last_round))
+    back = {name: looks_back(entry) for name, entry in published.entries.items()}
+
+    def wanted(round_: int, release: str) -> bool:
+        rounds = back[release]
+        return rounds is None or choice.needs(round_, rounds)
+
     answers = published.each(
-        releases=selection.releases, first=selection.first, last=selection.last
+        releases=selection.releases, first=selection.first, last=selection.last, wanted=wanted
     )
-    return _rows(published, answers)
+    return _rows(published, answers, choice, back)
 
 
-def _rows(published: Published, answers: Iterator[Answer]) -> Iterator[Row]:
+def _rows(
+    published: Published,
+    answers: Iterator[Answer],
+    choice: Choice,
+    back: Mapping[str, int | None],
+) -> Iterator[Row]:
     for answer in answers:
-        yield from answer_rows(answer, published.start_text(answer.round))
+        start, rounds = published.start_text(answer.round), back[answer.release]
+        found = answer_rows(answer, start)
+        if rounds is None:
+            yield from found
+            continue
+        for row in found:
+            stamp = int(row.stamp)
+            if choice.shows(answer.round, stamp, rounds):
+                yield row._replace(stamp_start=published.start_text(stamp))
+
+
+def columns_of(published: Published, selection: Selection = ALL) -> tuple[str, ...]:
+    """Columns of the export: `STAMPS` are among them where a revised release is selected."""
+    names = selection.releases or published.releases
+    if any(looks_back(published.entries[name]) for name in names if name in published.entries):
+        return (*COLUMNS[:4], *STAMPS, *COLUMNS[4:])
+    return COLUMNS
+
+
+def _by_key_and_stamp(figure: Figure) -> tuple[str, int]:
+    return figure.key, figure.stamp or 0
 
 
 def answer_rows(answer: Answer, round_start: str) -> Iterator[Row]:
     """Rows of one answer, sorted by UTF-8 bytes of key."""
     text = Grid.of(answer.step).text
     # Code points sort as their UTF-8 bytes do.
-    for figure in sorted(answer.figures(), key=attrgetter("key")):
+    for figure in sorted(answer.figures(), key=_by_key_and_stamp):
         stddev, *ends = figure.bounds
         value = "" if figure.value is None else text(figure.value)
         deviation = plain(stddev) if stddev else ""
@@ -122,16 +172,21 @@ def answer_rows(answer: Answer, round_start: str) -> Iterator[Row]:
         yield Row(
             *(answer.round, round_start, answer.release, figure.key),
             *(value, deviation, low, high, low_all, high_all),
+            stamp="" if figure.stamp is None else str(figure.stamp),
         )
 
 
 def csv_lines(published: Published, selection: Selection = ALL) -> Iterator[str]:
     """CSV by RFC 4180 with a header, lines ended by a line feed; quoted only where needed."""
     found = rows(published, selection)
-    yield ",".join(COLUMNS) + "\n"
+    columns = columns_of(published, selection)
+    stamped = len(columns) > len(COLUMNS)
+    yield ",".join(columns) + "\n"
     for row in found:
         release, key = _csv_field(row.release), _csv_field(row.key)
-        yield f"{row.round},{row.round_start},{release},{key},{','.join(row[4:])}\n"
+        if stamped:
+            key = f"{key},{row.stamp},{row.stamp_start}"
+        yield f"{row.round},{row.round_start},{release},{key},{','.join(row[4:10])}\n"
 
 
 def _csv_field(text: str) -> str:
@@ -144,13 +199,17 @@ def _csv_field(text: str) -> str:
 
 def jsonl_lines(published: Published, selection: Selection = ALL) -> Iterator[str]:
     """One JSON object a line; numbers are JSON numbers that spell the exact decimal."""
+    stamped = len(columns_of(published, selection)) > len(COLUMNS)
     for row in rows(published, selection):
         head = f'"round":{row.round},"round_start":"{row.round_start}"'
         names = f'"release":{_json_text(row.release)},"key":{_json_text(row.key)}'
         numbers = ",".join(
             f'"{name}":{number or "null"}'
-            for name, number in zip(COLUMNS[4:], row[4:], strict=True)
+            for name, number in zip(COLUMNS[4:], row[4:10], strict=True)
         )
+        if stamped:
+            start = f'"{row.stamp_start}"' if row.stamp_start else "null"
+            names += f',"stamp":{row.stamp or "null"},"stamp_start":{start}'
         yield f"{{{head},{names},{numbers}}}\n"
 
 
@@ -158,8 +217,8 @@ def _json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def arrow_schema(published: Published) -> pa.Schema:
-    """Types of the columns: a function of the plan alone."""
+def arrow_schema(published: Published, selection: Selection = ALL) -> pa.Schema:
+    """Types of the columns: a function of the plan and the releases selected."""
     number = _number_type(published)
     metadata = {"retrodp.format": "1", "retrodp.fingerprint": published.fingerprint}
     if published.is_test:
@@ -172,13 +231,18 @@ def arrow_schema(published: Published) -> pa.Schema:
         "value": number,
         "stddev": pa.float64(),
         **dict.fromkeys(("low", "high", "low_all", "high_all"), number),
+        "stamp": pa.int32(),
+        "stamp_start": pa.timestamp("us", tz=published.timezone),
     }
-    fields = [pa.field(name, type_, nullable=False) for name, type_ in types.items()]
+    fields = [
+        pa.field(name, types[name], nullable=name in NULLABLE)
+        for name in columns_of(published, selection)
+    ]
     return pa.schema(fields, metadata=metadata)
 
 
 def _number_type(published: Published) -> pa.DataType:
-    grids = [Grid.of(step) for step in published.steps.values()]
+    grids = [Grid.of(step) for step in published.steps]
     scale = max((grid.digits for grid in grids), default=0)
     most = max(
         (_INT64_DIGITS + len(str(grid.factor)) + scale - grid.digits for grid in grids), default=0
@@ -188,7 +252,7 @@ def _number_type(published: Published) -> pa.DataType:
 
 def arrow_batches(published: Published, selection: Selection = ALL) -> Iterator[pa.RecordBatch]:
     """Record batches of at most 65,536 rows."""
-    schema = arrow_schema(published)
+    schema = arrow_schema(published, selection)
     found = rows(published, selection)
     while gathered := list(islice(found, _BATCH_ROWS)):
         yield _batch(gathered, schema, published.boundaries)
@@ -198,26 +262,28 @@ def _batch(gathered: Sequence[Row], schema: pa.Schema, boundaries: Sequence[int]
     exact: Callable[[str], object] = str
     if pa.types.is_decimal(schema.field("value").type):
         exact = Decimal  # from a text: exact, whatever the context's precision
-    columns: list[Iterable[object]] = [
-        [row.round for row in gathered],
-        [boundaries[row.round - 1] for row in gathered],
-        [row.release for row in gathered],
-        [row.key for row in gathered],
-        [exact(row.value) if row.value else None for row in gathered],
-        [float(row.stddev) if row.stddev else None for row in gathered],
-        [exact(row.low) for row in gathered],
-        [exact(row.high) for row in gathered],
-        [exact(row.low_all) for row in gathered],
-        [exact(row.high_all) for row in gathered],
-    ]
-    types = [field.type for field in schema]
-    arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
+    stamps = [int(row.stamp) if row.stamp else None for row in gathered]
+    columns: dict[str, Iterable[object]] = {
+        "round": [row.round for row in gathered],
+        "round_start": [boundaries[row.round - 1] for row in gathered],
+        "release": [row.release for row in gathered],
+        "key": [row.key for row in gathered],
+        "stamp": stamps,
+        "stamp_start": [None if stamp is None else boundaries[stamp - 1] for stamp in stamps],
+        "value": [exact(row.value) if row.value else None for row in gathered],
+        "stddev": [float(row.stddev) if row.stddev else None for row in gathered],
+        "low": [exact(row.low) for row in gathered],
+        "high": [exact(row.high) for row in gathered],
+        "low_all": [exact(row.low_all) for row in gathered],
+        "high_all": [exact(row.high_all) for row in gathered],
+    }
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.record_batch(arrays, schema=schema)
 
 
 def to_arrow(published: Published, selection: Selection = ALL) -> pa.Table:
     """The selected rows as one table, for pandas, polars and everything else that reads Arrow."""
-    schema = arrow_schema(published)
+    schema = arrow_schema(published, selection)
     return pa.Table.from_batches(arrow_batches(published, selection), schema=schema)
 
 
@@ -294,7 +360,7 @@ def _write_parquet(published: Published, handle: IO[bytes] | IO[str], selection:
         )
     batches = arrow_batches(published, selection)
     count = 0
-    with pq.ParquetWriter(handle, arrow_schema(published)) as writer:
+    with pq.ParquetWriter(handle, arrow_schema(published, selection)) as writer:
         for batch in batches:
             writer.write_batch(batch)
             count += batch.num_rows

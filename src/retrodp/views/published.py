@@ -7,22 +7,25 @@ needs no key and no lock, and works while the engine publishes. It cannot reach 
 from __future__ import annotations
 
 import datetime as dt
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from retrodp import _check
-from retrodp.errors import StoreCorruptError, UsageError
+from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
+from retrodp.plan.epochs import FIRST_PLAN, Epoch, known_boundaries, read_epoch, read_plans
+from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.plan.zone import local_of_instant, zone
 from retrodp.store.releases import ReleasesReader
 
-PLAN_FILE = "plan.resolved.json"
+PLAN_FILE = FIRST_PLAN
 RELEASES_FILE = "releases.sqlite"
 TEST = "TEST: this store was made for tests, under a fixed key; its numbers protect nobody."
 
@@ -53,11 +56,25 @@ class Published:
     It belongs to the thread that opened it; another thread opens its own.
     """
 
-    def __init__(self, directory: Path, resolved: ResolvedPlan, reader: ReleasesReader) -> None:
-        """Join a plan and its releases; see `open`."""
+    def __init__(
+        self,
+        directory: Path,
+        plans: Sequence[ResolvedPlan],
+        reader: ReleasesReader,
+        *,
+        epoch: Epoch | None = None,
+    ) -> None:
+        """Join the plans of all epochs, the present one last, and their releases; see `open`."""
         self.directory = directory
-        self.resolved = resolved
+        self.resolved = plans[-1]
+        self.epoch = epoch or Epoch()
+        self._plans = tuple(plans)
         self._reader = reader
+        earlier = [instant for plan in plans[:-1] for instant in plan.boundaries[:-1]]
+        declared = Plan.from_dict(self.resolved.plan)
+        self._boundaries = (*earlier, *known_boundaries(declared, self.resolved))
+        ends = accumulate(len(plan.boundaries) - 1 for plan in plans)
+        self._ends = tuple(ends)
         self._zone = zone(self.timezone)
 
     @classmethod
@@ -77,14 +94,8 @@ class Published:
                 expected=f"a directory with {PLAN_FILE} and {RELEASES_FILE}",
                 do="Name the store with `--store DIR`, or create one with `retrodp run`.",
             )
-        try:
-            text = plan.read_bytes()
-        except OSError as error:
-            raise StoreCorruptError(
-                f"{plan} cannot be read ({error.strerror}).",
-                do="Restore it from a back-up, or see that you may read it.",
-            ) from None
-        return cls(path, ResolvedPlan.from_json(text), ReleasesReader(releases))
+        epoch = read_epoch(path)
+        return cls(path, read_plans(path, epoch), ReleasesReader(releases), epoch=epoch)
 
     def __enter__(self) -> Self:
         return self
@@ -128,13 +139,26 @@ class Published:
 
     @property
     def horizon(self) -> int:
-        """Rounds of the plan, T."""
-        return len(self.boundaries) - 1
+        """Last round of the present epoch."""
+        return self._ends[-1]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the horizon is open and another epoch follows by itself."""
+        return len(self.boundaries) - 1 > self.horizon
 
     @property
     def boundaries(self) -> tuple[int, ...]:
-        """Microseconds UTC, shape ``(T + 1,)``: round l is [boundaries[l - 1], boundaries[l])."""
-        return self.resolved.boundaries
+        """Microseconds UTC: round l is [boundaries[l - 1], boundaries[l]).
+
+        Of all epochs; if the horizon is open, what is known of those to come stands after them.
+        """
+        return self._boundaries
+
+    def plan_of(self, round_: int) -> ResolvedPlan:
+        """The resolved plan of the epoch that a round belongs to."""
+        _check.round_within(round_, self.horizon)
+        return self._plans[bisect_left(self._ends, round_)]
 
     def start(self, round_: int) -> dt.datetime:
         """When a round begins, in the plan's zone."""
@@ -159,33 +183,35 @@ class Published:
     @property
     def last_round(self) -> int:
         """Last published round; 0 before the first."""
-        return self._reader.last_round
+        # An epoch that began after this was opened belongs to whoever opens it next.
+        return min(self._reader.last_round, self.horizon)
 
     @property
     def rounds(self) -> tuple[int, ...]:
         """Published rounds in order."""
-        return tuple(self._reader.rounds())
+        return tuple(round_ for round_ in self._reader.rounds() if round_ <= self.horizon)
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """Names of the plan's releases, in the plan's order."""
-        return tuple(str(entry["name"]) for entry in self.resolved.releases)
+        """Names of the plan's releases, in the plan's order; then those of earlier epochs alone."""
+        plans = reversed(self._plans)
+        return tuple(dict.fromkeys(str(own["name"]) for plan in plans for own in plan.releases))
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """What was resolved for each release."""
-        return {str(entry["name"]): entry for entry in self.resolved.releases}
+        """What was resolved for each release in the last epoch that has it."""
+        return {str(own["name"]): own for plan in self._plans for own in plan.releases}
 
     @property
-    def steps(self) -> Mapping[str, Fraction]:
-        """Size of a step of each release, in units of the statistic."""
-        return {name: Fraction(entry["step"]) for name, entry in self.entries.items()}
+    def steps(self) -> list[Fraction]:
+        """Sizes of a step of all releases of all epochs, in units of their statistics."""
+        return [Fraction(own["step"]) for plan in self._plans for own in plan.releases]
 
     def answers(self, round_: int) -> dict[str, Answer]:
         """Answers of one round, in the plan's order; empty if it is not published."""
-        _check.round_within(round_, self.horizon)
+        names = [str(own["name"]) for own in self.plan_of(round_).releases]
         stored = self._reader.answers(round_)
-        return {name: Answer.from_bytes(stored[name]) for name in self.releases if name in stored}
+        return {name: Answer.from_bytes(stored[name]) for name in names if name in stored}
 
     def answer(self, round_: int, release: str) -> Answer | None:
         """One answer; None if the round is not published."""
@@ -200,6 +226,7 @@ class Published:
         releases: Sequence[str] = (),
         first: int | None = None,
         last: int | None = None,
+        wanted: Callable[[int, str], bool] = lambda *_: True,
     ) -> Iterator[Answer]:
         """Answers sorted by round, then by UTF-8 bytes of release.
 
@@ -209,6 +236,7 @@ class Published:
             releases: Names; empty for all.
             first: First round; None for 1.
             last: Last round, itself included; None for the last one published now.
+            wanted: Of a round and a release: whether to read the answer at all.
 
         Raises:
             UsageError: If a release is not of this plan or the rounds are not in order; at once,
@@ -219,15 +247,16 @@ class Published:
         end = self.last_round if last is None else last
         if last is not None and self._inside(last) < begin:
             raise UsageError(f"Round {last} comes before round {begin}.", do="Swap the two.")
-        rounds = [round_ for round_ in self._reader.rounds() if begin <= round_ <= end]
-        return self._each(rounds, names)
+        rounds = [round_ for round_ in self.rounds if begin <= round_ <= end]
+        return self._each(
+            [(round_, name) for round_ in rounds for name in names if wanted(round_, name)]
+        )
 
-    def _each(self, rounds: Sequence[int], names: Sequence[str]) -> Iterator[Answer]:
-        for round_ in rounds:
-            for name in names:
-                stored = self._reader.answer(round_, name)
-                if stored is not None:
-                    yield Answer.from_bytes(stored)
+    def _each(self, which: Sequence[tuple[int, str]]) -> Iterator[Answer]:
+        for round_, name in which:
+            stored = self._reader.answer(round_, name)
+            if stored is not None:
+                yield Answer.from_bytes(stored)
 
     def _known(self, releases: Sequence[str]) -> frozenset[str]:
         asked = frozenset(releases)
@@ -250,15 +279,16 @@ class Published:
 
     def gaps(self, now: int) -> Gaps:
         """What is missing, late or open at `now`, microseconds UTC."""
-        rounds = self._reader.rounds()
+        rounds = self.rounds
         published = rounds[-1] if rounds else 0
         current = self.round_of(now)
-        waiting = published + 1 <= self.horizon
+        known = len(self.boundaries) - 1
+        waiting = published + 1 <= known
         return Gaps(
             published=published,
             missing=_runs(sorted(set(range(1, published)).difference(rounds))),
             late=(published + 1, current - 1) if current - 1 > published else None,
-            open=current if published < current <= self.horizon else None,
+            open=current if published < current <= known else None,
             next_end=self.boundaries[published + 1] if waiting else None,
         )
 
@@ -268,6 +298,7 @@ class Published:
         return {
             "published": gaps.published,
             "horizon": self.horizon,
+            "goes_on": self.goes_on,
             "missing": [list(run) for run in gaps.missing],
             "late": None if gaps.late is None else list(gaps.late),
             "open": gaps.open,

@@ -44,6 +44,15 @@ class Series:
     absent_below: float | None
 
 
+def _of_rounds(answers: Sequence[Answer]) -> None:
+    """Refuse a revised release, which has a series in every round."""
+    if any(answer.stamps is not None for answer in answers):
+        raise UsageError(
+            f"{answers[0].release} publishes every stamp in every round.",
+            do="Read it by `views.vintages`.",
+        )
+
+
 def scalar_series(published: Published, release: str) -> Series:
     """A release that is one number.
 
@@ -51,6 +60,7 @@ def scalar_series(published: Published, release: str) -> Series:
         UsageError: If the plan has no such release or it has bins.
     """
     answers = list(published.each(releases=[release]))
+    _of_rounds(answers)
     if any(answer.keys is not None for answer in answers):
         raise UsageError(f"{release} has one number a key.", do="Name the key.")
     return _series(release, None, answers, [answer.figures()[0] for answer in answers])
@@ -65,6 +75,7 @@ def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[
     answers = []
     figures: Mapping[str, list[Figure | None]] = {key: [] for key in keys}
     for answer in published.each(releases=[release]):
+        _of_rounds([answer])
         if answer.keys is None:
             raise UsageError(f"{release} is one number and has no keys.", do="Leave the key out.")
         found = {figure.key: figure for figure in answer.figures()}

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from retrodp.errors import UsageError
@@ -21,6 +20,10 @@ from retrodp.views import words
 from retrodp.views.export import COLUMNS, answer_rows
 from retrodp.views.figures import Grid, grouped, natural, percent, printable
 from retrodp.views.published import TEST, Published
+from retrodp.views.show_revised import newest_rows
+from retrodp.views.show_revised import render as render_revised
+from retrodp.views.tables import bare_table
+from retrodp.views.vintages import Vintage
 
 FORMAT = 1
 TOP = 10
@@ -34,6 +37,7 @@ def document(
     round: int | None = None,  # noqa: A002  the field's own word
     top: int | None = TOP,
     now: int | None = None,
+    vintage: Vintage = "latest",
 ) -> dict[str, Any]:
     """One round as a JSON document.
 
@@ -42,6 +46,8 @@ def document(
         round: Which one; None for the last that is published.
         top: Bins of each histogram, by falling value; None for all, by key.
         now: Microseconds UTC; if given, the document says which rounds are late or open.
+        vintage: Of revised releases: as known in this round ("latest"), as "first" published, or
+            as known in an earlier round.
 
     Returns:
         `round` is 0 and `releases` empty before the first round is published. Numbers are texts
@@ -63,6 +69,8 @@ def document(
         "timezone": published.timezone,
         "round_start": None,
         "round_end": None,
+        "epoch": published.epoch.number,
+        "budget": published.epoch.statement(published.resolved),
         "releases": [],
     }
     if round is not None or last:
@@ -75,7 +83,12 @@ def document(
             )
         found["round_start"] = published.start_text(shown)
         found["round_end"] = published.end(shown).isoformat()
-        found["releases"] = [_release(published, answer, top) for answer in answers.values()]
+        found["releases"] = [
+            _release(published, answer, top)
+            if answer.stamps is None
+            else _revised(published, answer, top, vintage)
+            for answer in answers.values()
+        ]
     if now is not None:
         found["gaps"] = published.gaps_document(now)
     return found
@@ -83,7 +96,7 @@ def document(
 
 def _release(published: Published, answer: Answer, top: int | None) -> dict[str, Any]:
     grid = Grid.of(answer.step)
-    table = words.plan_table(published.resolved, answer.release)
+    table = words.plan_table(published.plan_of(answer.round), answer.release)
     found: dict[str, Any] = {
         "release": answer.release,
         "kind": table["kind"],
@@ -94,7 +107,8 @@ def _release(published: Published, answer: Answer, top: int | None) -> dict[str,
         "error": None if answer.each else grid.text(answer.half),
         "error_all": None if answer.each else grid.text(answer.half_all),
         "rows": [
-            dict(zip(_NUMBERS, row[3:], strict=True)) for row in answer_rows(_top(answer, top), "")
+            dict(zip(_NUMBERS, row[3:10], strict=True))
+            for row in answer_rows(_top(answer, top), "")
         ],
     }
     if table["kind"] in _ORDERED:
@@ -108,6 +122,18 @@ def _release(published: Published, answer: Answer, top: int | None) -> dict[str,
         found["absent_below"] = grid.text(below)
         found["absent_high"] = grid.text(max(below - 1 + answer.half, 0))
         found["absent_high_all"] = grid.text(max(below - 1 + answer.half_all, 0))
+    return found
+
+
+def _revised(
+    published: Published, answer: Answer, top: int | None, vintage: Vintage
+) -> dict[str, Any]:
+    name = answer.release
+    found = _release(published, replace(answer, keys=(), values=(), stamps=(), each=None), None)
+    found["bins"] = None if answer.keys is None else len(set(answer.keys))
+    found["stamps"] = len(answer.spreads or ())
+    found["vintage"] = vintage
+    found["rows"] = newest_rows(published, name, round_=answer.round, top=top, vintage=vintage)
     return found
 
 
@@ -131,15 +157,25 @@ def render(console: Console, shown: Mapping[str, Any]) -> None:
     if not shown["round"]:
         console.print(Text("Nothing is published yet."))
     else:
-        title = f"Round {shown['round']:,} of {shown['horizon']:,}"
+        title = f"Round {shown['round']:,} of {shown['horizon']:,}{epoch_text(shown)}"
         console.print(Text.assemble((title, "bold"), f"  from {shown['round_start']}"))
-        render_scalars(console, [one for one in shown["releases"] if one["bins"] is None])
+        plain = [one for one in shown["releases"] if "stamps" not in one]
+        render_scalars(console, [one for one in plain if one["bins"] is None])
         for release in shown["releases"]:
-            if release["bins"] is not None:
-                render_bins(console, release)
+            render_many(console, release)
+    if shown["budget"]["earlier_stores"]:
+        console.print(Text(f"Epoch {shown['epoch']}. {words.spent(shown['budget'])}", style="dim"))
     if "gaps" in shown:
         for line in gap_lines(shown["gaps"]):
             console.print(Text(line, style="yellow"))
+
+
+def epoch_text(shown: Mapping[str, Any]) -> str:
+    """What follows the last round of the present epoch, if its horizon is open."""
+    epoch = shown["budget"].get("open_horizon")
+    if epoch is None:
+        return ""
+    return f" (epoch {epoch['number']} of at most {epoch['of']}, each twice as long)"
 
 
 def render_test(console: Console, shown: Mapping[str, Any]) -> None:
@@ -169,6 +205,15 @@ def render_scalars(console: Console, releases: Sequence[Mapping[str, Any]]) -> N
     console.print(table)
 
 
+def render_many(console: Console, release: Mapping[str, Any]) -> None:
+    """A table of a release that is no single number; nothing for one that is."""
+    if "stamps" in release:
+        render_revised(console, release, digits_of(release))
+        render_absent(console, release)
+    elif release["bins"] is not None:
+        render_bins(console, release)
+
+
 def render_bins(console: Console, release: Mapping[str, Any]) -> None:
     """A table of the bins of one histogram."""
     digits = digits_of(release)
@@ -187,6 +232,11 @@ def render_bins(console: Console, release: Mapping[str, Any]) -> None:
         )
     if release["rows"]:
         console.print(table)
+    render_absent(console, release)
+
+
+def render_absent(console: Console, release: Mapping[str, Any]) -> None:
+    """What may be said of labels that are not published."""
     if "absent_below" in release:
         console.print(
             Text(f"A label that is not published is {absent_text(release)}.", style="dim")
@@ -220,11 +270,6 @@ def digits_of(release: Mapping[str, Any]) -> int:
     return Grid.of(Fraction(release["step"])).digits
 
 
-def bare_table() -> Table:
-    """A table without lines, two blanks between columns."""
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-
-
 def gap_lines(gaps: Mapping[str, Any]) -> list[str]:
     """Sentences about what is missing, late or open."""
     lines = []
@@ -234,7 +279,7 @@ def gap_lines(gaps: Mapping[str, Any]) -> list[str]:
         lines.append(f"Late: {_rounds(*gaps['late'])} over by the calendar and not published.")
     if gaps["open"]:
         lines.append(f"Open: round {gaps['open']:,}.")
-    if gaps["published"] == gaps["horizon"]:
+    if gaps["published"] == gaps["horizon"] and not gaps.get("goes_on"):
         lines.append("The horizon is over: all rounds are published.")
     return lines
 

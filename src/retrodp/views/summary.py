@@ -19,6 +19,7 @@ from rich.text import Text
 from retrodp.views import budget, show
 from retrodp.views.figures import grouped, percent, printable
 from retrodp.views.published import Published
+from retrodp.views.tables import bare_table
 
 TOP = 5
 _KINDS = {"id": "id", "person": "person", "value": "other value"}
@@ -48,8 +49,7 @@ def render(
     if latest["round"]:
         _totals(console, published, latest)
         for release in latest["releases"]:
-            if release["bins"] is not None:
-                show.render_bins(console, release)
+            show.render_many(console, release)
     else:
         console.print(Text("Nothing is published yet."))
     if forgotten or certificate is not None:
@@ -59,7 +59,7 @@ def render(
         for style, sentence in proof(certificate or {}):
             _line(console, sentence, style)
     _heading(console, "Budget")
-    _line(console, budget.sentence(budget.document(published.resolved)))
+    _line(console, budget.sentence(budget.document(published.resolved, published.epoch)))
     _places(console, paths)
     if try_next:
         _heading(console, "Try next")
@@ -70,7 +70,11 @@ def render(
 
 def _totals(console: Console, published: Published, latest: Mapping[str, Any]) -> None:
     last = latest["round"]
-    scalars = [release for release in latest["releases"] if release["bins"] is None]
+    scalars = [
+        release
+        for release in latest["releases"]
+        if release["bins"] is None and "stamps" not in release
+    ]
     before = {}
     if last > 1:
         earlier = show.document(published, round=last - 1, top=0)["releases"]
@@ -81,7 +85,7 @@ def _totals(console: Console, published: Published, latest: Mapping[str, Any]) -
         return
     levels = {release["level"] for release in scalars}
     level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
-    table = show.bare_table()
+    table = bare_table()
     table.add_column("release", overflow="fold")
     for heading in ("round before", "this round", f"±{level}"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from retrodp.plan.resolved import ResolvedPlan
+from retrodp.views.figures import at_most
 
 _RETROACTIVE = {
     "exact": (
         "exactly retroactive: once a record is deleted or forgotten, every later release is what "
         "it would be if the record had never been there, byte for byte under the same key"
+    ),
+    "marginal": (
+        "after a deletion each later answer alone is so close to what it would be if the record had "
+        "never been there, as long as the answer under the mask strays no farther than the plan "
+        "declares; its state, and several answers together, keep more of the record's influence"
     ),
     "no": (
         "not retroactive: this release keeps the influence of deleted records; deletions act on "
@@ -25,39 +32,78 @@ def plan_table(resolved: ResolvedPlan, release: str) -> Mapping[str, Any]:
     return {str(table["name"]): table for table in tables}[release]
 
 
+_SUBJECTS: Mapping[str, str] = {
+    "count": "surviving records",
+    "histogram": "surviving records",
+    "cube": "surviving records",
+    "sum": "sum of {of}",
+    "mean": "mean of {of}",
+    "quantiles": "quantiles of {of}",
+    "cdf": "surviving records with {of} up to each edge",
+    "range": "surviving records by range of {of}",
+    "query": "weighted sums of surviving records",
+    "gram": "moments of {of}",
+    "kmeans": "centres of {of}",
+    "kmedian": "centres of {of}",
+    "distinct": "different values of {of}",
+    "second_moment": "squared numbers of surviving records by {of}, added up",
+    "heavy_hitters": "surviving records of the most frequent {of}",
+}
+
+
 def meaning(table: Mapping[str, Any]) -> str:
     """What one value of a release counts or adds up: "records that survive, so far"."""
-    match table["kind"]:
-        case "count" | "histogram" | "cube":
-            subject = "surviving records"
-        case "sum":
-            subject = f"sum of {table['of']}"
-        case "mean":
-            subject = f"mean of {table['of']}"
-        case "quantiles":
-            subject = f"quantiles of {table['of']}"
-        case "cdf":
-            subject = f"surviving records with {table['of']} up to each edge"
-        case "range":
-            subject = f"surviving records by range of {table['of']}"
-        case "query":
-            subject = "weighted sums of surviving records"
-        case "gram":
-            columns = [table["of"]] if isinstance(table["of"], str) else table["of"]
-            subject = f"moments of {', '.join(columns)}"
-        case kind:
-            subject = str(kind).replace("_", " ")
+    subject = _subject(table)
     by = table.get("by") or ()
     grouped = f" by {', '.join([by] if isinstance(by, str) else by)}" if by else ""
     where = f" where {table['where']}" if table.get("where") else ""
     window = table.get("window")
+    if table.get("revised"):
+        how = "up to each stamp" if table["shape"] == "cumulative" else "of each stamp"
+        back = f", the last {table['last']}" if table.get("last") else ""
+        return f"{subject}{grouped}{where} {how}, as known now{back}"
     return f"{subject}{grouped}{where}, {f'last {window}' if window else 'so far'}"
+
+
+def _subject(table: Mapping[str, Any]) -> str:
+    of = _joined(table.get("of") or ())
+    match table["kind"]:
+        case "masked":
+            base = {**table["base"], "where": None, "window": None}
+            return f"{meaning(base).removesuffix(', so far')}, masked"
+        case "sample":
+            what = table.get("function") or str(table["mechanism"]).replace("_", " ")
+            return f"{what} of {of}, from a sample"
+        case kind:
+            known = _SUBJECTS.get(kind)
+            return str(kind).replace("_", " ") if known is None else known.format(of=of)
+
+
+def _joined(names: str | Sequence[str]) -> str:
+    return names if isinstance(names, str) else ", ".join(names)
 
 
 def retroactivity(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Whether a release is retroactive, as a word and as a sentence, from its resolved entry."""
     word = str(entry["retroactive"])
+    if word == "marginal":
+        alpha, beta = (float(Fraction(entry["mask"][name])) for name in ("alpha", "beta"))
+        said = f"marginal(alpha = {alpha:g}, beta = {beta:g})"
+        return said, f"{said}: {_RETROACTIVE[word]}"
     return word, _RETROACTIVE[word]
+
+
+def spent(statement: Mapping[str, Any]) -> str:
+    """What all epochs spend, from `Epoch.statement`, as a sentence."""
+    total = {name: at_most(Fraction(text)) for name, text in statement["exact_total"].items()}
+    delta = "" if total["delta"] == "0" else f" and delta {total['delta']}"
+    budgets = "one budget" if len(_budgets(statement)) == 1 else "budgets add up"
+    return f"All epochs together spend epsilon {total['epsilon']}{delta}: {budgets}."
+
+
+def _budgets(statement: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    ended = [own for own in statement["earlier_stores"] if not own["continued"]]
+    return [*ended, statement["own"]]
 
 
 def unit(stream: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ class OwnFunction:
         nothing = [None] * (1 if self.labels is None else len(self.labels))
         try:
             said = self.function(values, coins)
-        except Exception:  # noqa: BLE001  an error that depends on data must not stop a release
+        except (Exception, SystemExit):  # noqa: BLE001  what depends on data must not stop a release
             return nothing
         numbers = [said] if self.labels is None else said
         if not isinstance(numbers, list | tuple) or len(numbers) != len(nothing):
