@@ -10,19 +10,16 @@ from typing import Any
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.budget import PureDP, zCDP
-from retrodp.privacy.loss import PrivacyLoss
 
 SCALAR = b""
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Counter:
+class Counter(OneNoise):
     """Releases an exact integer plus keyed noise, every round of a horizon.
 
     Guarantee: the sequence of all answers satisfies `budget` for streams that differ in one life
@@ -74,40 +71,11 @@ class Counter:
         object.__setattr__(counter, "noise", noise)
         return counter
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """Size of a step of the published values."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: the noise knows no data."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As far as the proof covers streams that react to earlier answers."""
-        return adaptive_guarantee(self.noise.process)
-
     def release(self, round_: int, exact: int | Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of one round; `exact` in steps, as a number or as the total of label ""."""
         total = exact if isinstance(exact, int) else exact.get(SCALAR, 0)
         noise = self.noise.draw(round_, keys, Coordinates.of_indices(1))
         return self.noise.answer(round_, None, [total + int(noise[0])])
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""

@@ -10,18 +10,15 @@ from typing import Any
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, gaussian_process, laplace_process
 from retrodp.mechanisms.calibrated import ONE_RECORD, CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.factors.fresh import FreshFactor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.budget import PureDP, zCDP
-from retrodp.privacy.loss import PrivacyLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FreshDistinct:
+class FreshDistinct(OneNoise):
     """Number of items with a positive count, plus noise that is independent from round to round.
 
     Guarantee: a life changes the number by one in any subset of its rounds, at most T (W with a
@@ -72,40 +69,11 @@ class FreshDistinct:
         )
         return cls(noise=noise)
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """One item."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """One node a round."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: the noise knows no data."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """Every round's noise is its own."""
-        return adaptive_guarantee(self.noise.process)
-
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of one round; `exact` holds the records of each item."""
         present = sum(total > 0 for total in exact.values())
         noise = self.noise.draw(round_, keys, Coordinates.of_indices(1))
         return self.noise.answer(round_, None, [present + int(noise[0])])
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""

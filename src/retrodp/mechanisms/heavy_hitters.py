@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.second_moment import VARIANCE_STEPS
 from retrodp.mechanisms.spread import (
     median_deviation,
@@ -32,8 +31,6 @@ from retrodp.mechanisms.spread import (
 )
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.codes import LEVEL_BITS
 from retrodp.statistics.contract import PURPOSE
 from retrodp.statistics.sketch import Ints, SketchedPrefixes, read
@@ -148,7 +145,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeavyHitters:
+class HeavyHitters(OneNoise):
     """Publishes the items found whose noisy counts no candidate without records would reach.
 
     Guarantee: all counters of all levels are one vector mechanism, charged by what a record moves;
@@ -172,31 +169,6 @@ class HeavyHitters:
     top: int
     variances: tuple[int, ...]
     reach: Reach
-
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """One record."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise of each counter."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: neither noise nor hashes know data."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As far as the proof covers streams that react to earlier answers."""
-        return adaptive_guarantee(self.noise.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of one round; `exact` holds the counters that are not zero."""
@@ -266,10 +238,6 @@ class HeavyHitters:
             ),
             threshold=least,
         )
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All counters over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those of an empty stream, and grow with the data."""

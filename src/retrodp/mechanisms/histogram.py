@@ -13,20 +13,18 @@ from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.contract import Adaptive
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.threshold import thresholds_for
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates, collision_bound
-from retrodp.noise.processes import AnyFactor
 from retrodp.privacy.budget import PureDP, zCDP
-from retrodp.privacy.loss import PrivacyLoss
 
 DEFAULT_MAX_BINS = 10**8
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Histogram:
+class Histogram(OneNoise):
     """Counts or sums of a public set of bins; empty bins are released like full ones.
 
     Guarantee: as `Counter`; bins compose in parallel, since a record touches one bin.
@@ -72,31 +70,6 @@ class Histogram:
         histogram._set(noise, bins)  # noqa: SLF001  its own class
         return histogram
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """Size of a step of the published values."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: the noise knows no data."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As far as the proof covers streams that react to earlier answers."""
-        return adaptive_guarantee(self.noise.process)
-
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """One value a bin, zeros included; totals of labels outside the set are not looked at."""
         noise = self.noise.draw(round_, keys, Coordinates.of_indices(len(self.bins)))
@@ -106,17 +79,13 @@ class Histogram:
         ]
         return self.noise.answer(round_, self.bins, values)
 
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.noise.losses()
-
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""
         return {"mechanism": "histogram", "bins": len(self.bins), **self.noise.describe()}
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SparseHistogram:
+class SparseHistogram(OneNoise):
     """Counts of an open domain: only bins with records, and only those that reach a threshold.
 
     Guarantee: as `Counter`, plus `delta` for the threshold (KKMNS theorem 4.1, with the exact
@@ -184,26 +153,6 @@ class SparseHistogram:
         return max(self.thresholds)
 
     @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """Size of a step of the published values."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: what was erased is a bin like one never touched."""
-        return "exact"
-
-    @property
     def adaptive(self) -> Adaptive:
         """The threshold's delta is proved for oblivious streams."""
         return "no"
@@ -232,10 +181,6 @@ class SparseHistogram:
             [value for _, value in released],
             threshold=threshold,
         )
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the noise over the whole horizon for one unit; the threshold's delta apart."""
-        return self.noise.losses()
 
     def collision_delta(self) -> Fraction:
         """Bound on the probability that two labels share their noise, at `max_bins` labels."""

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.bracket import Sureness, bracketed
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor, Process
+from retrodp.noise.processes import Process
 from retrodp.postprocess.occupancy import fewest, most
-from retrodp.privacy.loss import PrivacyLoss
 
 Counts = NDArray[np.int64]
 
@@ -35,7 +33,7 @@ def height_for(high: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class Ladder(OneNoise):
     """A bracket around the number of items, from noisy counts of hash buckets at all scales.
 
     Every scale is a partition of the items into 2^i buckets, i = 0..height, with one counter a
@@ -78,31 +76,6 @@ class Ladder:
         sureness = sureness_of(noise.process, height=height, level=noise.level, signed=signed)
         return cls(noise=noise, height=height, sureness=sureness, level=noise.level, facts=facts)
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """One item."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the counters, which are charged together."""
-        return adaptive_guarantee(self.noise.process)
-
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The bracket of one round; `exact` holds the totals of the finest scale's buckets."""
         noisy = self.noisy(round_, exact, keys)
@@ -135,10 +108,6 @@ class Ladder:
 
     def _ends(self, seen: list[int], total: int | None, rarity: Decimal) -> tuple[int, int]:
         return ends_of(seen, self.sureness, rarity, total=total)
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All buckets of all scales over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are half the distance of the ends, as predicted."""

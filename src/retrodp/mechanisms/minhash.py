@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.bracket import Sureness, bracketed
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor, Process
+from retrodp.noise.processes import Process
 from retrodp.postprocess.occupancy import fewest_by_median, most_by_median
-from retrodp.privacy.loss import PrivacyLoss
 
 
 def levels_for(high: int) -> int:
@@ -28,7 +26,7 @@ def levels_for(high: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinHash:
+class MinHash(OneNoise):
     """A bracket around the number of items, from the highest level that each of R hashes sees.
 
     Hash r puts an item into bucket k = 0, 1, ... with probability 2^-(k + 1): the zeros at its end.
@@ -79,31 +77,6 @@ class MinHash:
             facts=facts,
         )
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """One item."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the counters, which are charged together."""
-        return adaptive_guarantee(self.noise.process)
-
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The bracket of one round; `exact` holds the totals of each hash's buckets."""
         counts = np.zeros((self.instances, self.levels), dtype=np.int64)
@@ -128,10 +101,6 @@ class MinHash:
             records=records,
             all_rounds=all_rounds,
         )
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All buckets over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are half the distance of the ends, as predicted."""

@@ -9,22 +9,19 @@ within a block is as large as the noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive, Seen
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.contract import Retroactive, Seen
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.factors.fresh import FreshFactor
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
-from retrodp.privacy.loss import PrivacyLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recompute:
+class Recompute(OneNoise):
     """Publishes the noisy number of items at rounds 1, B + 1, 2 B + 1, ... and repeats it between.
 
     Guarantee: a life changes the number by one at any of the heads in which it counts; their noise
@@ -47,29 +44,9 @@ class Recompute:
             raise TypeError("A number of items needs noise of its own at every head.")
 
     @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """One item."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """One node a round."""
-        return self.noise.process.factor
-
-    @property
     def retroactive(self) -> Retroactive:
         """Only from the next head on; where every round is a head, at once."""
         return "no" if self.block > 1 else "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """Every head's noise is its own."""
-        return adaptive_guarantee(self.noise.process)
 
     @property
     def instead(self) -> str:
@@ -95,10 +72,6 @@ class Recompute:
             state = (present + noise).to_bytes(8, "big", signed=True)
         value = int.from_bytes(state, "big", signed=True)
         return self.noise.answer(round_, None, [value]), state
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""

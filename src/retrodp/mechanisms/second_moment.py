@@ -13,13 +13,10 @@ import numpy as np
 
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.spread import mean_square
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.sketch import Ints, read
 
 VARIANCE_STEPS = 1 << 20
@@ -44,7 +41,7 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecondMoment:
+class SecondMoment(OneNoise):
     """Publishes the debiased squares of a noisy sketch, made one by the median or mean of its rows.
 
     Guarantee: all counters are one vector mechanism, charged by what a record moves; exactly
@@ -73,29 +70,9 @@ class SecondMoment:
     spread: Spread
 
     @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.noise.release
-
-    @property
     def step(self) -> Fraction:
         """One squared record."""
         return Fraction(1)
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise of each counter."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: neither noise nor hashes know data."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As far as the proof covers streams that react to earlier answers."""
-        return adaptive_guarantee(self.noise.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of one round; `exact` holds the counters that are not zero.
@@ -160,10 +137,6 @@ class SecondMoment:
         return max(0, math.floor((second - root) / first)), max(
             0, math.ceil((second + root) / first)
         )
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All counters over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those at a moment of 0, and grow with it."""
