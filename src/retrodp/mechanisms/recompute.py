@@ -51,7 +51,7 @@ class Recompute(OneNoise):
     @property
     def instead(self) -> str:
         """What to plan to have every deletion forgotten."""
-        return 'method = "fresh" or "ladder"'
+        return 'kind = "distinct" with method = "fresh" or "ladder"'
 
     @property
     def watches(self) -> bool:

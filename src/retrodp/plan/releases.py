@@ -118,11 +118,16 @@ def _read_release(
     )
 
 
+def _made() -> list[str]:
+    """Kinds that this version makes."""
+    return [name for name, kind in KINDS.items() if kind is not None]
+
+
 def _kind(name: object, path: str) -> Kind:
     if name is None:
-        raise PlanError(f"{path} is missing.", expected=f"one of {', '.join(KINDS)}")
+        raise PlanError(f"{path} is missing.", expected=f"one of {', '.join(_made())}")
     if not isinstance(name, str) or name not in KINDS:
-        raise refuse_choice(path, name, KINDS)
+        raise refuse_choice(path, name, _made())
     kind = KINDS[name]
     if kind is None:
         raise not_yet(f'{path} = "{name}"')

@@ -6,7 +6,7 @@ shown as the bound that it is, never as 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,8 @@ FORMAT = 1
 TOP = 10
 _NUMBERS = COLUMNS[3:]
 _ORDERED = {"quantiles", "cdf", "range"}  # kinds whose keys are numbers that are read in order
+_TOGETHER = {"kmeans", "kmedian"}  # kinds whose rows make one picture, in the order of their keys
+_POINTS = '["coreset",'  # how the keys of the points begin that a picture leaves out
 
 
 def document(
@@ -96,22 +98,23 @@ def document(
 
 def _release(published: Published, answer: Answer, top: int | None) -> dict[str, Any]:
     grid = Grid.of(answer.step)
-    table = words.plan_table(published.plan_of(answer.round), answer.release)
+    resolved = published.plan_of(answer.round)
+    table = words.plan_table(resolved, answer.release)
+    entry = next(own for own in resolved.releases if own["name"] == answer.release)
+    rows = _picture(answer) if table["kind"] in _TOGETHER and top is not None else _top(answer, top)
     found: dict[str, Any] = {
         "release": answer.release,
         "kind": table["kind"],
+        "retroactive": words.retroactivity(entry)[0],
         "means": words.meaning(table),
         "level": str(answer.level),
         "step": grid.text(1),
         "bins": None if answer.keys is None else len(answer),
         "error": None if answer.each else grid.text(answer.half),
         "error_all": None if answer.each else grid.text(answer.half_all),
-        "rows": [
-            dict(zip(_NUMBERS, row[3:10], strict=True))
-            for row in answer_rows(_top(answer, top), "")
-        ],
+        "rows": [dict(zip(_NUMBERS, row[3:10], strict=True)) for row in answer_rows(rows, "")],
     }
-    if table["kind"] in _ORDERED:
+    if table["kind"] in _ORDERED | _TOGETHER:
         found["rows"].sort(key=lambda row: natural(row["key"]))
     elif top is not None:
         found["rows"].sort(key=lambda row: -Fraction(row["value"] or 0))
@@ -135,6 +138,17 @@ def _revised(
     found["vintage"] = vintage
     found["rows"] = newest_rows(published, name, round_=answer.round, top=top, vintage=vintage)
     return found
+
+
+def _picture(answer: Answer) -> Answer:
+    """The answer without the points of its coreset."""
+    rows = [
+        (figure.key, figure.value, figure.bounds)
+        for figure in answer.figures()
+        if not figure.key.startswith(_POINTS)
+    ]
+    keys, values, each = zip(*rows, strict=True)
+    return replace(answer, keys=keys, values=values, each=each)
 
 
 def _top(answer: Answer, top: int | None) -> Answer:
@@ -163,11 +177,20 @@ def render(console: Console, shown: Mapping[str, Any]) -> None:
         render_scalars(console, [one for one in plain if one["bins"] is None])
         for release in shown["releases"]:
             render_many(console, release)
+        for line in _not_exact(shown["releases"]):
+            console.print(Text(line, style="dim"))
     if shown["budget"]["earlier_stores"]:
         console.print(Text(f"Epoch {shown['epoch']}. {words.spent(shown['budget'])}", style="dim"))
     if "gaps" in shown:
         for line in gap_lines(shown["gaps"]):
             console.print(Text(line, style="yellow"))
+
+
+def _not_exact(releases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Which releases keep something of deleted records, in sentences."""
+    for release in releases:
+        if release["retroactive"] != "exact":
+            yield f"{release['release']}: {words.sentence(release['retroactive'])}."
 
 
 def epoch_text(shown: Mapping[str, Any]) -> str:

@@ -136,8 +136,14 @@ def _key(key: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _equality(certificate: Mapping[str, Any]) -> tuple[str, str]:
     match certificate.get("releases_equal"):
         case True:
+            kept = ", ".join(certificate.get("keep_what_is_forgotten") or ())
+            source = (
+                f"and the state of {kept}, which keeps the influence of what was forgotten"
+                if kept
+                else "alone"
+            )
             sentence = (
-                f"Round {certificate['round']:,} was recomputed from the surviving records alone: "
+                f"Round {certificate['round']:,} was recomputed from the surviving records {source}: "
                 "equal, byte for byte."
             )
             return "green", sentence

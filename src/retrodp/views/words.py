@@ -88,9 +88,14 @@ def retroactivity(entry: Mapping[str, Any]) -> tuple[str, str]:
     word = str(entry["retroactive"])
     if word == "marginal":
         alpha, beta = (float(Fraction(entry["mask"][name])) for name in ("alpha", "beta"))
-        said = f"marginal(alpha = {alpha:g}, beta = {beta:g})"
-        return said, f"{said}: {_RETROACTIVE[word]}"
-    return word, _RETROACTIVE[word]
+        word = f"marginal(alpha = {alpha:g}, beta = {beta:g})"
+    return word, sentence(word)
+
+
+def sentence(said: str) -> str:
+    """What a word of `retroactivity` means, the word with its figures first."""
+    word = said.partition("(")[0]
+    return _RETROACTIVE[word] if said == word else f"{said}: {_RETROACTIVE[word]}"
 
 
 def spent(statement: Mapping[str, Any]) -> str:
