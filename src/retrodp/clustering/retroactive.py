@@ -234,7 +234,7 @@ class Clusters:
         ends: list[int] = []
         for half in self._halves(round_, made.errors):
             wide = math.ceil(half * unit)
-            ends += [least - wide, value + wide]
+            ends += [max(least - wide, 0), value + wide]  # a cost is never below 0
         return Row(label("cost"), value, Bounds("", *ends))
 
     def _coreset(self, found: Found, one: int) -> Iterator[Row]:

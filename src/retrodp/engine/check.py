@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -162,6 +163,7 @@ def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
             "earlier releases."
         )
     notes += revised_notes(mechanisms)
+    notes += [line for own in mechanisms for line in _compiled_notes(own)]
     keeping = keepers(mechanisms)
     if keeping:
         notes.append(
@@ -173,6 +175,25 @@ def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
     if plan.stream.ids and plan.stream.unit == "record":
         notes.append("An id with q lives is protected by the group guarantee for q units.")
     return notes
+
+
+def _compiled_notes(mechanism: AnyMechanism) -> Iterator[str]:
+    """What a sample spends and when its gate opens; how close masked answers are together."""
+    facts = mechanism.describe()
+    if isinstance(mechanism, Sampled):
+        once = float(Fraction(facts["epsilon_once"]))
+        gate = facts.get("gate_threshold")
+        closed = (
+            f", and none while the noisy number of live records is below {gate:,}" if gate else ""
+        )
+        yield f"{mechanism.name}: one answer a round, which spends epsilon {once:.4g} on its sample{closed}."
+    if "block_alpha" in facts:
+        yield (
+            f"{mechanism.name}: any {facts['block']:,} answers together are within alpha "
+            f"{facts['block_alpha']:.3g} and beta {facts['block_beta']:.3g} (the "
+            f"paper's bounds: {facts['block_alpha_of_the_paper']:.3g} and "
+            f"{facts['block_beta_of_the_paper']:.3g})."
+        )
 
 
 def _number(value: Fraction) -> float | int:
