@@ -122,3 +122,24 @@ def test_a_store_with_rounds_to_come_says_how_many(over: Desk, tmp_path: Path) -
     outcome = desk.on_store("continue", desk.write("next.toml", NEXT), yes=True, json=True)
     assert outcome.code == 2
     assert "3 rounds" in outcome.document["what"]
+
+
+def test_what_forbids_a_successor_is_said_before_anybody_is_asked_to_agree(
+    tmp_path: Path,
+) -> None:
+    desk = Desk.in_new(tmp_path / "young")
+    assert desk.run(desk.rows("1.csv", *ROWS[:1]), "--through", "2024-01-02").code == 0
+    outcome = desk.on_store("continue", desk.write("next.toml", NEXT))
+    assert (outcome.code, "--yes" in outcome.said) == (2, False)
+    assert "3 rounds" in outcome.said
+
+
+def test_an_open_horizon_needs_no_plan_after_it_and_check_says_so(
+    open_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clock(monkeypatch, "2024-01-03T12:00")
+    assert open_desk.run(open_desk.rows("1.csv", *ROWS)).code == 0
+    plan = open_desk.write("next.toml", NEXT)
+    outcome = retrodp("check", plan, "--after", open_desk.store)
+    assert outcome.code == 2
+    assert "goes on by itself" in outcome.said

@@ -90,6 +90,7 @@ def continue_(
         before = opened.epoch.statement(opened.resolved)
         after = _budget_after(opened, read)
         if after is not None:
+            opened.require_successor(read)
             confirm(
                 f"Go on after round {opened.round:,} under {plan}? It spends epsilon "
                 f"{after['own']['epsilon']:g} and delta {after['own']['delta']:.3g} of its own. All "

@@ -80,6 +80,12 @@ def check(
 def _ended(store: Path) -> Epoch:
     """What the next epoch of a store will have before it; from its public files."""
     with Published.open(store) as published:
+        horizon = published.epoch.statement(published.resolved).get("open_horizon")
+        if horizon is not None and horizon["number"] < horizon["of"]:
+            raise UsageError(
+                "The horizon of that store is open: it goes on by itself, under its own plan.",
+                do="Leave out --after, or name a store whose horizon is over.",
+            )
         return published.epoch.ended(published.resolved, store=published.store_id, continued=False)
 
 

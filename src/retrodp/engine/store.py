@@ -486,11 +486,15 @@ class Store:
         self._require_running()
         if self.epoch.here and plan.to_dict() == dict(self.resolved.plan):
             return False
-        require_over(self._running, self._ledger)
-        require_next(plan, self._running)
+        self.require_successor(plan)
         self._finish_close()
         self._begin(NextEpoch.under(plan, resolve(plan), self._running, self._ledger))
         return True
+
+    def require_successor(self, plan: Plan) -> None:
+        """Raise what `go_on` would raise, and change nothing."""
+        require_over(self._running, self._ledger)
+        require_next(plan, self._running)
 
     def _begin(self, following: NextEpoch) -> None:
         try:
