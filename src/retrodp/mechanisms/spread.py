@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate, special, stats
+from scipy import integrate, special
 
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.processes import Process
@@ -23,6 +23,8 @@ _SPREAD_OUT = {"gaussian": 8, "laplace": 64}
 
 _MOST_PARTS = 256
 """Parts of a step that rounding is followed in; finer weights are rounded to them."""
+
+_LOG_ROOT = math.log(math.sqrt(2 * math.pi))
 
 DIGITS = 6
 TAIL_DIGITS = 15
@@ -57,8 +59,8 @@ def share_of_variance(rows: int, *, median: bool) -> Fraction:
     half = rows // 2
 
     def density(x: float) -> float:
-        below = float(stats.norm.cdf(x))
-        return x * x * math.exp(stats.norm.logpdf(x)) * (below * (1 - below)) ** half
+        below = float(special.ndtr(x))
+        return x * x * math.exp(-x * x / 2 - _LOG_ROOT) * (below * (1 - below)) ** half
 
     scale = math.exp(math.lgamma(rows + 1) - 2 * math.lgamma(half + 1))
     return _rounded_up(scale * integrate.quad(density, -12, 12)[0])
