@@ -7,21 +7,19 @@ one an instance), and which items share a bucket is for the secret of the hash t
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrodp.errors import UsageError
 from retrodp.noise.labels import label_words
 from retrodp.plan.expression import Expression
 from retrodp.statistics.contract import Component
 from retrodp.statistics.counts import columns_of, kept_counts, summed
+from retrodp.statistics.hashed import Hashed, sub_key
 from retrodp.statistics.label import BinLabels
 from retrodp.stream.batch import Batch
 
@@ -110,7 +108,7 @@ class PresentItems:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketedItems:
+class BucketedItems(Hashed):
     """Records per bucket of a hash into 2^height buckets; with `signed`, with a sign an item.
 
     The first i bits of a bucket's number are its number among the 2^i buckets of scale i, so the
@@ -120,13 +118,11 @@ class BucketedItems:
         items: What is hashed.
         height: Scales are 2^0, 2^1, ..., 2^height buckets.
         signed: Whether each item's records are counted with a random sign of its own.
-        key: Secret of the hash, 32 bytes; None until `keyed`.
     """
 
     items: Items
     height: int
     signed: bool = False
-    key: bytes | None = field(default=None, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -143,24 +139,15 @@ class BucketedItems:
         """Buckets of all scales."""
         return (1 << (self.height + 1)) - 1
 
-    @property
-    def bound(self) -> bool:
-        """Whether it has its secret."""
-        return self.key is not None
-
-    def keyed(self, key: bytes) -> Self:
-        """The same with its secret."""
-        return replace(self, key=key)
-
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Records per bucket of the finest scale."""
-        key = _secret(self.key)
+        key = self.secret
         items, amounts = self.items.listed(batch)
         return bucket_sums(items, amounts, key=key, height=self.height, signed=self.signed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowBitItems:
+class LowBitItems(Hashed):
     """Records per number of zeros at the end of a hash, for several hashes.
 
     Bucket k of an instance takes an item with probability 2^-(k + 1), the last one the rest.
@@ -169,13 +156,11 @@ class LowBitItems:
         items: What is hashed.
         instances: Independent hashes.
         levels: Buckets of each, at most 64.
-        key: Secret of the hashes, 32 bytes; None until `keyed`.
     """
 
     items: Items
     instances: int
     levels: int
-    key: bytes | None = field(default=None, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -192,22 +177,13 @@ class LowBitItems:
         """Buckets of all instances."""
         return self.instances * self.levels
 
-    @property
-    def bound(self) -> bool:
-        """Whether it has its secret."""
-        return self.key is not None
-
-    def keyed(self, key: bytes) -> Self:
-        """The same with its secret."""
-        return replace(self, key=key)
-
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Records per instance and bucket."""
-        secret = _secret(self.key)
+        secret = self.secret
         items, amounts = self.items.listed(batch)
         sums = np.zeros((self.instances, self.levels), dtype=np.int64)
         for instance in range(0, self.instances, 2):
-            words = label_words(items, _sub_key(secret, instance))
+            words = label_words(items, sub_key(secret, instance))
             for column in range(min(2, self.instances - instance)):
                 level = np.minimum(zeros_at_end(words[:, column]), self.levels - 1)
                 np.add.at(sums[instance + column], level, amounts)
@@ -269,16 +245,3 @@ def first_bits(words: NDArray[np.uint64], height: int) -> NDArray[np.int64]:
 def zeros_at_end(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Number of zero bits at the end of each word; 64 for zero."""
     return np.bitwise_count(~words & (words - np.uint64(1))).astype(np.int64)
-
-
-def _secret(key: bytes | None) -> bytes:
-    if key is None:
-        raise UsageError(
-            "A statistic that hashes has no secret yet.",
-            do="Bind it: statistic.keyed(key), or engine.compile.keyed(releases, keys).",
-        )
-    return key
-
-
-def _sub_key(key: bytes, number: int) -> bytes:
-    return hashlib.blake2b(number.to_bytes(4, "big"), key=key, digest_size=32).digest()

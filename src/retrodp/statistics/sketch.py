@@ -7,23 +7,21 @@ k records of a person are charged k times, not the root of k (partitions without
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrodp.errors import UsageError
 from retrodp.noise.labels import label_words
 from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.plan.expression import Expression
 from retrodp.statistics.codes import Codes
 from retrodp.statistics.contract import Component
 from retrodp.statistics.counts import kept_counts
+from retrodp.statistics.hashed import Hashed, sub_key
 from retrodp.statistics.items import ALL, Items
 from retrodp.stream.batch import Batch
 
@@ -35,7 +33,7 @@ _CHUNK = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SketchedItems:
+class SketchedItems(Hashed):
     """Signed records per row and bucket: CountSketch, or a dense projection by random signs.
 
     Attributes:
@@ -44,14 +42,12 @@ class SketchedItems:
         buckets: Of each row.
         dense: Whether a record moves every bucket of every row, each with a sign of its own; else
             one bucket a row.
-        key: Secret of the hashes, 32 bytes; None until `keyed`.
     """
 
     items: Items
     rows: int
     buckets: int
     dense: bool = False
-    key: bytes | None = field(default=None, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,15 +65,6 @@ class SketchedItems:
         """Counters, all of them hidden and read every round."""
         return self.rows * self.buckets
 
-    @property
-    def bound(self) -> bool:
-        """Whether it has its secret."""
-        return self.key is not None
-
-    def keyed(self, key: bytes) -> Self:
-        """The same with its secret."""
-        return replace(self, key=key)
-
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Signed records per bucket, by `place`."""
         counted = self.items.counted(batch)
@@ -86,7 +73,7 @@ class SketchedItems:
 
     def sums(self, items: Sequence[bytes], amounts: Ints) -> Ints:
         """Signed amounts by row and bucket, shape (rows buckets,); items may repeat."""
-        secret = require_secret(self.key)
+        secret = self.secret
         sums = np.zeros(self.rows * self.buckets, dtype=np.int64)
         if self.dense:
             for first, signs in _sign_blocks(items, secret, len(sums)):
@@ -103,7 +90,7 @@ class SketchedItems:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SketchedPrefixes:
+class SketchedPrefixes(Hashed):
     """Signed records per level, row and bucket, of the codes of a column cut to each level's bits.
 
     Attributes:
@@ -111,14 +98,12 @@ class SketchedPrefixes:
         rows: Independent hashes of each level.
         buckets: Of each row.
         where: Condition on the records; None: all.
-        key: Secret of the hashes, 32 bytes; None until `keyed`.
     """
 
     codes: Codes
     rows: int
     buckets: int
     where: Expression | None = None
-    key: bytes | None = field(default=None, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -136,15 +121,6 @@ class SketchedPrefixes:
     def coordinates(self) -> int:
         """Counters, all of them hidden and read every round."""
         return len(self.codes.shifts) * self.rows * self.buckets
-
-    @property
-    def bound(self) -> bool:
-        """Whether it has its secret."""
-        return self.key is not None
-
-    def keyed(self, key: bytes) -> Self:
-        """The same with its secret."""
-        return replace(self, key=key)
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Signed records per bucket, by `place`; null is no value and counts nowhere."""
@@ -176,7 +152,7 @@ class SketchedPrefixes:
 
     def found(self, level: int, prefixes: Words) -> Iterator[tuple[int, Ints, Ints]]:
         """Row, bucket and sign of each prefix of a level, row by row."""
-        secret, at = require_secret(self.key), Coordinates.of_indices(prefixes)
+        secret, at = self.secret, Coordinates.of_indices(prefixes)
         for first in range(0, self.rows, 2):
             words = BlockPRF(sub_key(secret, first, level)).blocks(at)
             for row in range(first, min(first + 2, self.rows)):
@@ -223,19 +199,3 @@ def read(totals: dict[bytes, int], size: int) -> Ints:
         places_ = np.frombuffer(b"".join(totals), ">u4").astype(np.int64)
         sums[places_] = np.fromiter(totals.values(), np.int64, len(totals))
     return sums
-
-
-def require_secret(key: bytes | None) -> bytes:
-    """The secret, or `UsageError` where there is none yet."""
-    if key is None:
-        raise UsageError(
-            "A statistic that hashes has no secret yet.",
-            do="Bind it: statistic.keyed(key), or engine.compile.keyed(releases, keys).",
-        )
-    return key
-
-
-def sub_key(key: bytes, *numbers: int) -> bytes:
-    """A key of its own for each list of whole numbers of one length."""
-    text = b"".join(number.to_bytes(4, "big") for number in numbers)
-    return hashlib.blake2b(text, key=key, digest_size=32).digest()
