@@ -54,7 +54,6 @@ def quantiles(
 ) -> Quantiles:
     made = noise_of(depth(cells) + 1, **noise)  # type: ignore[arg-type]
     return Quantiles(
-        name=made.release,
         cells=GridCells(least=least, greatest=least + cells - 1),
         at=tuple(map(Fraction, at)),
         texts=tuple(at),
@@ -71,7 +70,6 @@ def cumulative_counts(
 ) -> CumulativeCounts:
     made = noise_of(moved_by_one(edges, flat=flat), **noise)  # type: ignore[arg-type]
     return CumulativeCounts(
-        name=made.release,
         texts=tuple(str(edge) for edge in range(edges)),
         groups=None if runs is None else groups_named(runs),
         flat=flat,

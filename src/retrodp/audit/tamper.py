@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from retrodp.mechanisms.answer import Answer
-from retrodp.mechanisms.contract import Adaptive, Mechanism, Retroactive
+from retrodp.mechanisms.contract import Mechanism
+from retrodp.mechanisms.stand_in import StandIn
 from retrodp.noise.key import NoiseKeys
-from retrodp.noise.processes import AnyFactor
-from retrodp.privacy.loss import PrivacyLoss
 
 
 @dataclass(slots=True)
@@ -44,7 +42,7 @@ class Memory:
 
 
 @dataclass(slots=True)
-class Tampered:
+class Tampered(StandIn):
     """Claims what the sound mechanism claims, and answers by its rule.
 
     Attributes:
@@ -56,39 +54,6 @@ class Tampered:
     inner: Mechanism
     rule: Rule
     memory: Memory = field(default_factory=Memory)
-
-    @property
-    def name(self) -> str:
-        """As the sound one."""
-        return self.inner.name
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """As the sound one claims."""
-        return self.inner.retroactive
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As the sound one claims."""
-        return self.inner.adaptive
-
-    @property
-    def step(self) -> Fraction:
-        """As the sound one."""
-        return self.inner.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """As the sound one."""
-        return self.inner.factor
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """As the sound one claims."""
-        return self.inner.cost()
-
-    def describe(self) -> dict[str, Any]:
-        """As the sound one."""
-        return self.inner.describe()
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The rule's answer."""

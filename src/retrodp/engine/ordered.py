@@ -48,7 +48,6 @@ def quantiles(
     of, cells = _grid(plan, release)
     step, _ = of.grid
     return Quantiles(
-        name=release.name,
         cells=cells,
         at=tuple(map(Fraction, release.statistic.at)),
         texts=release.statistic.at,
@@ -89,7 +88,6 @@ def cumulative_counts(
     assert isinstance(release.statistic, kinds.Cdf)
     texts = release.statistic.edges
     return CumulativeCounts(
-        name=release.name,
         texts=texts,
         groups=groups,
         flat=_flat(plan, release.statistic),

@@ -12,8 +12,7 @@ from typing import Any
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.band import Band
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.ordered import (
     Cumulative,
     NoisyTree,
@@ -24,16 +23,14 @@ from retrodp.mechanisms.ordered import (
 )
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
 from retrodp.postprocess.halving import Weight, counts_below, depth, weights_below
 from retrodp.postprocess.monotone import never_falling
-from retrodp.privacy.loss import PrivacyLoss
 
 HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CumulativeCounts:
+class CumulativeCounts(OneNoise):
     """How many surviving values lie at or below each edge, every round.
 
     With few edges every cell between two of them has a counter of its own, and counts are added up
@@ -46,7 +43,6 @@ class CumulativeCounts:
     value where it lies outside.
 
     Attributes:
-        name: Of the release.
         texts: Edges as they are written, rising.
         groups: Public labels, sorted by UTF-8 bytes; None for one group.
         flat: Whether every cell has a counter of its own.
@@ -55,33 +51,12 @@ class CumulativeCounts:
         level: Coverage of the intervals.
     """
 
-    name: str
     texts: tuple[str, ...]
     groups: tuple[str, ...] | None
     flat: bool
     noise: CalibratedNoise
     band: Band
     level: Fraction
-
-    @property
-    def step(self) -> Fraction:
-        """Records."""
-        return self.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the counters, which are charged together."""
-        return adaptive_guarantee(self.noise.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """A count for every group and edge, empty ones too."""
@@ -141,10 +116,6 @@ class CumulativeCounts:
         own = float(self.noise.stddev[round_ - 1])
         weights = edge_weights(len(self.texts), flat=self.flat)
         return [f"{own * math.sqrt(weight.squared):.6g}" for weight in weights]
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All counters over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those at the worst edge in the worst round."""

@@ -7,26 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
 
 from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import (
-    Adaptive,
     AnyMechanism,
     Mechanism,
-    Retroactive,
     Seen,
     Stateful,
 )
+from retrodp.mechanisms.stand_in import StandIn
 from retrodp.noise.key import NoiseKeys
-from retrodp.noise.processes import AnyFactor
-from retrodp.privacy.loss import PrivacyLoss
 
 
 @dataclass(slots=True)
-class Lived:
+class Lived(StandIn):
     """Answers round after round, from 1 on; the last round may be asked for again.
 
     Attributes:
@@ -43,31 +38,6 @@ class Lived:
         if not self.states:
             self.states.append(self.inner.begin())
 
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.inner.name
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """What the description promises."""
-        return self.inner.retroactive
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """What the description promises."""
-        return self.inner.adaptive
-
-    @property
-    def step(self) -> Fraction:
-        """Size of a step of the published values."""
-        return self.inner.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.inner.factor
-
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of the next round, or of the last one again.
 
@@ -83,14 +53,6 @@ class Lived:
         answer, state = self.inner.advance(round_, seen, keys, self.states[round_ - 1])
         self.states[round_:] = [state]
         return answer
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.inner.cost()
-
-    def describe(self) -> dict[str, Any]:
-        """Public facts about the mechanism."""
-        return self.inner.describe()
 
 
 def lived(mechanism: AnyMechanism) -> Mechanism:

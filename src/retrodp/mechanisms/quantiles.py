@@ -12,8 +12,7 @@ from typing import Any
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.band import Band
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
+from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.ordered import (
     NoisyTree,
     cumulative,
@@ -22,7 +21,6 @@ from retrodp.mechanisms.ordered import (
     labelled,
 )
 from retrodp.noise.key import NoiseKeys
-from retrodp.noise.processes import AnyFactor
 from retrodp.postprocess.halving import (
     Search,
     Target,
@@ -31,14 +29,13 @@ from retrodp.postprocess.halving import (
     searched,
     widest,
 )
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.ordered import GridCells
 
 ONE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantiles:
+class Quantiles(OneNoise):
     """The least values that stated shares of the surviving values do not exceed, every round.
 
     Noise lies on the number of values and on the differences between the halves of a tree over the
@@ -54,7 +51,6 @@ class Quantiles:
     no value and the interval is the whole public range.
 
     Attributes:
-        name: Of the release.
         cells: Grid of the column.
         at: Shares, rising.
         texts: How the shares are written.
@@ -65,7 +61,6 @@ class Quantiles:
         level: Coverage of the intervals.
     """
 
-    name: str
     cells: GridCells
     at: tuple[Fraction, ...]
     texts: tuple[str, ...]
@@ -79,21 +74,6 @@ class Quantiles:
     def step(self) -> Fraction:
         """The column's step."""
         return self.column_step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.noise.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the counters, which are charged together."""
-        return adaptive_guarantee(self.noise.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """One quantile for every group and share."""
@@ -158,10 +138,6 @@ class Quantiles:
             level=self.level,
             each=tuple(bounds[place] for place in order),
         )
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Total and differences over the whole horizon for one unit."""
-        return self.noise.losses()
 
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those of the rank, in records, largest over the rounds."""

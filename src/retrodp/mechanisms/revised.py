@@ -29,26 +29,11 @@ from retrodp.statistics.revised import labelled, places
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevisedSeries:
-    """A count or sum, whole or by public bins, of every stamp in every round.
+class _OneSeries:
+    """What follows from the noise of a series; `series` is a field of the mechanism."""
 
-    Guarantee: a record has one stamp. Where every stamp is a counter of its own, a record moves one
-    of them through one window, and all answers of all rounds together satisfy the budget as those
-    of one counter do. Where values are cumulative in stamp, its shifts are the product of a window
-    and a stamp (`noise.product`). Exactly retroactive.
-
-    Attributes:
-        series: Noise by round, stamp and bin.
-        bins: Public labels in the order of publication; None for a scalar.
-        horizon: Rounds of the plan.
-        rounds: Stamps that a round publishes, at most.
-    """
-
+    __slots__ = ()
     series: SeriesNoise
-    bins: tuple[str, ...] | None
-    horizon: int
-    rounds: int
 
     @property
     def name(self) -> str:
@@ -67,8 +52,34 @@ class RevisedSeries:
 
     @property
     def retroactive(self) -> Retroactive:
-        """Exactly retroactive: the noise knows no data."""
+        """Exactly retroactive: the noise knows no data, and what was erased leaves no trace."""
         return "exact"
+
+    def cost(self) -> tuple[PrivacyLoss, ...]:
+        """Loss of the noise over the whole horizon for one unit."""
+        return self.series.noise.losses()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedSeries(_OneSeries):
+    """A count or sum, whole or by public bins, of every stamp in every round.
+
+    Guarantee: a record has one stamp. Where every stamp is a counter of its own, a record moves one
+    of them through one window, and all answers of all rounds together satisfy the budget as those
+    of one counter do. Where values are cumulative in stamp, its shifts are the product of a window
+    and a stamp (`noise.product`). Exactly retroactive.
+
+    Attributes:
+        series: Noise by round, stamp and bin.
+        bins: Public labels in the order of publication; None for a scalar.
+        horizon: Rounds of the plan.
+        rounds: Stamps that a round publishes, at most.
+    """
+
+    series: SeriesNoise
+    bins: tuple[str, ...] | None
+    horizon: int
+    rounds: int
 
     @property
     def adaptive(self) -> Adaptive:
@@ -101,10 +112,6 @@ class RevisedSeries:
             values=values.T.reshape(-1),
         )
 
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the whole horizon for one unit."""
-        return self.series.noise.losses()
-
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""
         count = 1 if self.bins is None else len(self.bins)
@@ -116,7 +123,7 @@ class RevisedSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseRevised:
+class SparseRevised(_OneSeries):
     """Counts of an open domain by stamp: pairs with records that reach a threshold.
 
     Guarantee: as `RevisedSeries`, plus the threshold's delta, which pays for every pair of a round
@@ -135,26 +142,6 @@ class SparseRevised:
     max_bins: int
     horizon: int
     rounds: int
-
-    @property
-    def name(self) -> str:
-        """Name of the release."""
-        return self.series.noise.release
-
-    @property
-    def step(self) -> Fraction:
-        """Size of a step of the published values."""
-        return self.series.noise.step
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise."""
-        return self.series.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: what was erased is a pair like one never touched."""
-        return "exact"
 
     @property
     def adaptive(self) -> Adaptive:
@@ -204,10 +191,6 @@ class SparseRevised:
         ]
         stamps, where, counts = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return labels, stamps, where, counts
-
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """Loss of the noise over the whole horizon for one unit; the threshold's delta apart."""
-        return self.series.noise.losses()
 
     def collision_delta(self) -> Fraction:
         """Bound on the probability that two pairs share their noise."""
