@@ -14,30 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
-import numpy as np
-
+from retrodp.audit import attack
+from retrodp.audit.attack import MISS, claim_of, deviation_of, most_by_chance, verdict_of
 from retrodp.audit.coins import Seed
 from retrodp.audit.histories import Arrived, History, exact_rounds
-from retrodp.audit.reconstruct import MISS, deviation_of, most_by_chance
 from retrodp.audit.report import Row, Verdict
 from retrodp.audit.rows import Point, update
-from retrodp.engine.compile import compile_plan
-from retrodp.engine.resolve import resolve
-from retrodp.mechanisms.contract import Stateful
-from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import KeyTree
-from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.plan.plan import Plan
 from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.neighbours import group_losses
 from retrodp.stream.update import Op
 
-EPSILON, DELTA = 1, Fraction(1, 10**9)
 ANSWERS = ("yes", "no")
-READ = 0.95
-"""Share of right guesses from which the attack counts as successful."""
 _RELEASE = "answers"
 _MUST = 3  # the first targets, which the attack has to read, or it is blind
 _UNITS = 2  # streams with another answer of one record differ in a record less and a record more
@@ -105,30 +96,13 @@ class Group:
         return (Arrived(come), *quiet, Arrived((goes,)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Something that publishes a table of answers in every round.
-
-    Attributes:
-        title: For people.
-        model: Of its budget; "" if it has none.
-        factor: Of its noise; "" if it has none.
-        deviation: Of the noise of one number; 0 for exact ones.
-        cap: Probability with which the answer is guessed at best; None without a budget.
-        read: What is published right before and after the deletion.
-    """
-
-    title: str
-    model: str = ""
-    factor: str = ""
-    deviation: float = 0.0
-    cap: float | None = None
-    read: Callable[[Group, KeyTree], Tables]
+Target: TypeAlias = attack.Target[Group, Tables]
+"""Reads what is published right before and after the deletion."""
 
 
 def exact() -> Target:
     """Perfect retraining: what the surviving records give."""
-    return Target(title="exact unlearning", read=lambda group, _: _counts(group))
+    return attack.Target(title="exact unlearning", read=lambda group, _: _counts(group))
 
 
 def kept(deviation: float) -> Target:
@@ -139,7 +113,7 @@ def kept(deviation: float) -> Target:
         before, after = _counts(group)
         return _sum(before, noise), _sum(after, noise)
 
-    return Target(title=f"noise of {deviation:g}, kept", deviation=deviation, read=read)
+    return attack.Target(title=f"noise of {deviation:g}, kept", deviation=deviation, read=read)
 
 
 def noisy(deviation: float) -> Target:
@@ -150,15 +124,13 @@ def noisy(deviation: float) -> Target:
         before, after = _counts(group)
         return _sum(before, early), _sum(after, late)
 
-    return Target(title=f"noise of {deviation:g}", deviation=deviation, read=read)
+    return attack.Target(title=f"noise of {deviation:g}", deviation=deviation, read=read)
 
 
 def released(horizon: int, model: str) -> Target:
     """A release of this package: resolved from a plan, with the guarantee that it states."""
     plan = plan_of(horizon, model)
-    (release,) = compile_plan(plan, resolve(plan))
-    mechanism = release.mechanism
-    assert not isinstance(mechanism, Stateful)
+    release, mechanism = attack.resolved(plan)
 
     def read(group: Group, keys: KeyTree) -> Tables:
         lived = exact_rounds(plan, (release,), group.history(plan), keys)
@@ -174,7 +146,7 @@ def released(horizon: int, model: str) -> Target:
         )
         return before, after
 
-    return Target(
+    return attack.Target(
         title="histogram",
         model=model,
         factor=mechanism.factor.name,
@@ -186,16 +158,11 @@ def released(horizon: int, model: str) -> Target:
 
 def plan_of(horizon: int, model: str) -> Plan:
     """A plan that publishes how many answer what, at epsilon 1."""
-    privacy: dict[str, Any] = {"model": model, "epsilon": EPSILON}
-    if model == "zcdp":
-        privacy["delta"] = str(float(DELTA))
-    return Plan.from_dict(
-        {
-            "stream": {"start": "2024-01-01", "round": "1d", "horizon": horizon},
-            "columns": {"answer": {"type": "category", "values": list(ANSWERS)}},
-            "privacy": privacy,
-            "release": {_RELEASE: {"kind": "histogram", "by": "answer"}},
-        }
+    return attack.plan_of(
+        model,
+        stream={"round": "1d", "horizon": horizon},
+        columns={"answer": {"type": "category", "values": list(ANSWERS)}},
+        release={_RELEASE: {"kind": "histogram", "by": "answer"}},
     )
 
 
@@ -258,13 +225,12 @@ def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: No
 def row(found: Found, size: Size, *, must: bool) -> Row:
     """The outcome as a row; `must` for what the attack has to read, or it is blind."""
     target = found.target
-    claim = "nothing is promised" if target.cap is None else f"at most {target.cap:.1%} right"
     return Row(
         mechanism=target.title,
         model=target.model,
         factor=target.factor,
         test="difference of two rounds",
-        claim=claim,
+        claim=claim_of(target.cap, "right"),
         measured=f"{found.accuracy:.1%} of {found.trials:,} answers read",
         confidence=1 - MISS,
         verdict=_verdict(found, must=must),
@@ -282,12 +248,8 @@ def row(found: Found, size: Size, *, must: bool) -> Row:
 
 def _verdict(found: Found, *, must: bool) -> Verdict:
     cap = found.target.cap
-    if cap is not None:
-        beyond = found.right > most_by_chance(found.trials, cap)
-        return "accused" if beyond else "holds"
-    if found.accuracy > READ:
-        return "caught"
-    return "missed" if must else "as stated"
+    beyond = cap is not None and found.right > most_by_chance(found.trials, cap)
+    return verdict_of(found.accuracy, capped=cap is not None, beyond=beyond, must=must)
 
 
 def _counts(group: Group) -> Tables:
@@ -298,9 +260,7 @@ def _counts(group: Group) -> Tables:
 
 def _noise(keys: KeyTree, deviation: float) -> Tables:
     """Two tables of independent noise, in quarters so that little noise can be had too."""
-    key = keys.lasting_key(release=_RELEASE, purpose="unaccounted noise")
-    law = DiscreteGaussian(variance=(Fraction(deviation) * 4) ** 2)
-    drawn = law.draw(BlockPRF(key), Coordinates.of_indices(np.arange(4))) / 4
+    drawn = attack.unaccounted(keys, _RELEASE, (Fraction(deviation) * 4) ** 2, 4) / 4
     early, late = drawn[:2].tolist(), drawn[2:].tolist()
     return dict(zip(ANSWERS, early, strict=True)), dict(zip(ANSWERS, late, strict=True))
 

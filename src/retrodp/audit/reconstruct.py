@@ -19,34 +19,31 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
-from scipy.special import bdtrc
 
+from retrodp.audit import attack
+from retrodp.audit.attack import (
+    DELTA,
+    EPSILON,
+    MISS,
+    claim_of,
+    deviation_of,
+    most_by_chance,
+    verdict_of,
+)
 from retrodp.audit.coins import Seed
 from retrodp.audit.histories import Arrived, History, exact_rounds
-from retrodp.audit.report import Row, Verdict
+from retrodp.audit.report import Row
 from retrodp.audit.rows import Point, update
-from retrodp.engine.compile import compile_plan
-from retrodp.engine.resolve import resolve
 from retrodp.mechanisms.answer import Answer
-from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Mechanism, Stateful
-from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import KeyTree
-from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.plan.plan import Plan
 from retrodp.privacy.accountant import delta_of
 from retrodp.stream.update import Op
-
-EPSILON, DELTA = 1, Fraction(1, 10**9)
-RECONSTRUCTED = 0.95
-"""Share of secrets from which a stream counts as reconstructed."""
-MISS = 1e-6
-"""Probability with which chance alone lets bits be guessed so well that noise is accused."""
 
 Floats = NDArray[np.float64]
 _RELEASE = "items"
@@ -151,25 +148,8 @@ def least_absolute(matrix: Floats, values: Floats) -> Floats:
     return point
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Something that publishes the number of different items, ready to be attacked.
-
-    Attributes:
-        title: For people.
-        model: Of its budget; "" if it has none.
-        factor: Of its noise; "" if it has none.
-        deviation: Of the noise of one answer; 0 for exact answers.
-        cap: Probability with which a bit is guessed at best, on average; None without a budget.
-        read: All published numbers: of the stream and a key tree.
-    """
-
-    title: str
-    model: str
-    factor: str
-    deviation: float
-    cap: float | None
-    read: Callable[[Readout, KeyTree], Floats]
+Target: TypeAlias = attack.Target[Readout, Floats]
+"""Reads the published numbers of different items, of all rounds."""
 
 
 def exact(rounds: int) -> Target:
@@ -187,21 +167,17 @@ def noisy(rounds: int, deviation: float) -> Target:
         counts = [len({payload for _, _, _, payload, _ in own.survivors}) for own in lived]
         if not deviation:
             return np.array(counts, dtype=np.float64)
-        key = keys.lasting_key(release=_RELEASE, purpose="unaccounted noise")
-        law = DiscreteGaussian(variance=Fraction(deviation) ** 2)
-        noise = law.draw(BlockPRF(key), Coordinates.of_indices(np.arange(len(counts))))
+        noise = attack.unaccounted(keys, _RELEASE, Fraction(deviation) ** 2, len(counts))
         return np.array(counts, dtype=np.float64) + noise
 
     title = f"noise of {deviation:g}" if deviation else "exact unlearning"
-    return Target(title=title, model="", factor="", deviation=float(deviation), cap=None, read=read)
+    return attack.Target(title=title, deviation=float(deviation), read=read)
 
 
 def released(rounds: int, model: str, method: str) -> Target:
     """A release of this package: resolved from a plan, with the guarantee that it states."""
     plan = plan_of(rounds, model, method)
-    (release,) = compile_plan(plan, resolve(plan))
-    mechanism = release.mechanism
-    assert not isinstance(mechanism, Stateful)
+    release, mechanism = attack.resolved(plan)
 
     def read(stream: Readout, keys: KeyTree) -> Floats:
         lived = exact_rounds(plan, (release,), stream.history(plan), keys)
@@ -212,7 +188,7 @@ def released(rounds: int, model: str, method: str) -> Target:
             ]
         )
 
-    return Target(
+    return attack.Target(
         title=f"distinct, {method}",
         model=model,
         factor=mechanism.factor.name,
@@ -225,18 +201,13 @@ def released(rounds: int, model: str, method: str) -> Target:
 def plan_of(rounds: int, model: str, method: str) -> Plan:
     """A plan that counts different items over so many rounds at epsilon 1."""
     table: dict[str, Any] = {"kind": "distinct", "of": "item", "method": method}
-    privacy: dict[str, Any] = {"model": model, "epsilon": EPSILON}
-    if model == "zcdp":
-        privacy["delta"] = str(float(DELTA))
     if method == "ladder":
         table["expect"] = [1, rounds]
-    return Plan.from_dict(
-        {
-            "stream": {"start": "2024-01-01", "round": "1h", "horizon": rounds},
-            "columns": {"item": "text"},
-            "privacy": privacy,
-            "release": {_RELEASE: table},
-        }
+    return attack.plan_of(
+        model,
+        stream={"round": "1h", "horizon": rounds},
+        columns={"item": "text"},
+        release={_RELEASE: table},
     )
 
 
@@ -246,13 +217,6 @@ def number_of(answer: Answer) -> float:
     if figure.value is not None:
         return float(figure.value)
     return (figure.bounds.low + figure.bounds.high) / 2
-
-
-def deviation_of(mechanism: Mechanism) -> float:
-    """Standard deviation of the noise of a release in its last round."""
-    noise = getattr(mechanism, "noise", None)
-    assert isinstance(noise, CalibratedNoise)
-    return float(noise.stddev[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,12 +252,6 @@ def most_right(bits: int) -> int:
     5.2; its alpha is at most 2).
     """
     return most_by_chance(bits, math.exp(EPSILON) / (1 + math.exp(EPSILON)))
-
-
-def most_by_chance(trials: int, share: float) -> int:
-    """Least number that a binomial one exceeds with probability at most `MISS`."""
-    beyond = bdtrc(np.arange(trials + 1), trials, share)
-    return int(np.argmax(beyond <= MISS))
 
 
 def attacked(target: Target, seed: Seed, size: Size) -> Found:
@@ -332,16 +290,17 @@ def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: No
 def row(found: Found, size: Size, *, must: bool) -> Row:
     """The outcome as a row; `must` for what the attack has to reconstruct, or it is blind."""
     target = found.target
-    claim = "nothing is promised" if target.cap is None else f"at most {target.cap:.1%} on average"
     return Row(
         mechanism=target.title,
         model=target.model,
         factor=target.factor,
         test="reconstruction of secret bits",
-        claim=claim,
+        claim=claim_of(target.cap, "on average"),
         measured=f"{found.accuracy:.1%} of {found.bits:,} secrets read",
         confidence=1 - MISS - 2 * found.bits * float(DELTA),
-        verdict=_verdict(found, must=must),
+        verdict=verdict_of(
+            found.accuracy, capped=target.cap is not None, beyond=found.beyond, must=must
+        ),
         details={
             "accuracy": found.accuracy,
             "bits": found.bits,
@@ -353,11 +312,3 @@ def row(found: Found, size: Size, *, must: bool) -> Row:
             "accused_above": most_right(found.bits) / found.bits,
         },
     )
-
-
-def _verdict(found: Found, *, must: bool) -> Verdict:
-    if found.target.cap is not None:
-        return "accused" if found.beyond else "holds"
-    if found.accuracy > RECONSTRUCTED:
-        return "caught"
-    return "missed" if must else "as stated"
