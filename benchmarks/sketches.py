@@ -15,8 +15,9 @@ from retrodp.engine.resolve import resolve
 from retrodp.mechanisms.second_moment import SecondMoment
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
+from retrodp.statistics.buckets import stored
 from retrodp.statistics.contract import PURPOSE, Keyed
-from retrodp.statistics.sketch import SketchedItems, stored
+from retrodp.statistics.sketch import SketchedItems
 from retrodp.stream.batch import Batch
 
 HORIZON, ROUND, KEYS = 365, 200, 400

@@ -15,8 +15,9 @@ from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.heavy_hitters import HeavyHitters
 from retrodp.noise.key import KeyTree
+from retrodp.statistics.buckets import stored
 from retrodp.statistics.contract import PURPOSE
-from retrodp.statistics.sketch import SketchedPrefixes, stored
+from retrodp.statistics.sketch import SketchedPrefixes
 from tests.support.plans import plan as plan_with
 
 HORIZON, ROUND = 6, 4

@@ -23,8 +23,9 @@ from retrodp.noise.key import KeyTree
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
 from retrodp.plan.plan import Plan
+from retrodp.statistics.buckets import stored
 from retrodp.statistics.contract import PURPOSE
-from retrodp.statistics.sketch import SketchedItems, stored
+from retrodp.statistics.sketch import SketchedItems
 from tests.support.plans import plan as plan_with
 
 HORIZON, ROUND = 6, 3

@@ -172,14 +172,14 @@ def test_doubting_every_float_changes_nothing(
     where = Coordinates.of_indices(50)
     before = [noise(process, t, where) for t in (1, 5, HORIZON)]
     asked: list[int] = []
-    exactly = dense._exactly
+    exactly = dense.exactly
 
     def counted(factor: DenseFactor, draws: NDArray[np.float64]) -> int:
         asked.append(len(draws))
         return exactly(factor, draws)
 
     monkeypatch.setattr(dense, "rounding_of", lambda _: 1e3)
-    monkeypatch.setattr(dense, "_exactly", counted)
+    monkeypatch.setattr(dense, "exactly", counted)
     assert [noise(process, t, where) for t in (1, 5, HORIZON)] == before
     assert len(asked) == 150
 

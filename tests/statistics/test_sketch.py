@@ -11,10 +11,11 @@ import pytest
 
 from retrodp.errors import UsageError
 from retrodp.plan.columns import Column
+from retrodp.statistics.buckets import read
 from retrodp.statistics.codes import Codes
 from retrodp.statistics.items import Items
 from retrodp.statistics.label import BinLabels
-from retrodp.statistics.sketch import SketchedItems, SketchedPrefixes, places, read
+from retrodp.statistics.sketch import SketchedItems, SketchedPrefixes, places
 from retrodp.stream.batch import Batch
 
 KEY = bytes(range(32))

@@ -20,7 +20,7 @@ from retrodp.errors import PlanError
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.noise.process import NoiseProcess
-from retrodp.noise.tails import upper_tail
+from retrodp.noise.tails import quantile
 
 Ints = NDArray[np.int64]
 
@@ -169,17 +169,7 @@ class Placed:
 def least_counts(process: NoiseProcess, scales: Scales) -> tuple[int, ...]:
     """Least noisy count of a full cell, by scale: empty ones reach it `SPURIOUS` times together."""
     each = SPURIOUS / len(scales.widths)
-    return tuple(_least(process, each / cells) for cells in scales.cells)
-
-
-def _least(process: NoiseProcess, allowed: float) -> int:
-    low, high = 0, 1
-    while upper_tail(process, 1, high) > allowed:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if upper_tail(process, 1, middle) <= allowed else (middle, high)
-    return high
+    return tuple(quantile(process, 1, each / cells) + 1 for cells in scales.cells)
 
 
 def full_cells(

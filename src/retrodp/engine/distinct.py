@@ -290,7 +290,6 @@ def _ladder(_plan: Plan, _release: Release, noises: Noises, entry: Mapping[str, 
         noise=noises[0],
         height=entry["shape"]["height"],
         sureness=Sureness.from_spec(entry["sureness"]),
-        level=noises[0].level,
         facts=_facts_of_bracket(entry),
     )
 
@@ -317,7 +316,6 @@ def _minhash(_plan: Plan, _release: Release, noises: Noises, entry: Mapping[str,
         instances=entry["shape"]["instances"],
         levels=entry["shape"]["levels"],
         sureness=Sureness.from_spec(entry["sureness"]),
-        level=noises[0].level,
         facts=_facts_of_bracket(entry),
     )
 

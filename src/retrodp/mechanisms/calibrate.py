@@ -211,6 +211,15 @@ def calibrated(  # noqa: PLR0913  the researcher's constructor: every argument i
     )
 
 
+def process_of(
+    factor: Factor, budget: zCDP | PureDP, *, split: tuple[int, ...] = ONE_RECORD
+) -> NoiseProcess:
+    """Noise for numbers that a record moves by one: Gaussian for zCDP, else Laplace."""
+    if isinstance(budget, zCDP):
+        return gaussian_process(factor, rho=budget.rho, amount=1, split=split)
+    return laplace_process(factor, epsilon=budget.epsilon, amount=1, split=split)
+
+
 def _named(choice: str, *, horizon: int, window: int | None) -> AnyFactor:
     """A factor for Gaussian noise; a dense one only if it is named."""
     choose = choose_any_factor if choice in _LASTING else choose_factor

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from retrodp.mechanisms.answer import Answer
-from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, gaussian_process, laplace_process
+from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, process_of
 from retrodp.mechanisms.calibrated import ONE_RECORD, CalibratedNoise
 from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.noise.factors.fresh import FreshFactor
@@ -59,11 +59,7 @@ class FreshDistinct(OneNoise):
             level: Coverage of the intervals.
         """
         factor = FreshFactor(horizon=horizon, window=window or horizon)
-        process = (
-            gaussian_process(factor, rho=budget.rho, amount=1)
-            if isinstance(budget, zCDP)
-            else laplace_process(factor, epsilon=budget.epsilon, amount=1)
-        )
+        process = process_of(factor, budget)
         noise = CalibratedNoise.of(
             name, process, step=Fraction(1), amount=1, split=ONE_RECORD, level=level
         )

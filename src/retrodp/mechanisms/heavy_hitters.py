@@ -31,9 +31,10 @@ from retrodp.mechanisms.spread import (
 )
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
+from retrodp.statistics.buckets import read
 from retrodp.statistics.codes import LEVEL_BITS
 from retrodp.statistics.contract import PURPOSE
-from retrodp.statistics.sketch import Ints, SketchedPrefixes, read
+from retrodp.statistics.sketch import Ints, SketchedPrefixes
 
 LEAST_KEPT = 256
 """Leading bits that the search keeps at a level, at least; else eight for each item wanted."""
@@ -175,7 +176,7 @@ class HeavyHitters(OneNoise):
         sketch = self.sketch.keyed(keys.lasting_key(release=self.name, purpose=PURPOSE))
         levels = len(sketch.codes.shifts)
         size = levels * sketch.rows * sketch.buckets
-        counters = read(dict(exact), size)
+        counters = read(exact, size)
         counters += self.noise.draw(round_, keys, Coordinates.of_indices(size))
         grid = counters.reshape(levels, sketch.rows, sketch.buckets)
         found, looked_at = self._search(sketch, grid)

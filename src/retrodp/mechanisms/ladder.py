@@ -20,6 +20,7 @@ from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.processes import Process
 from retrodp.postprocess.occupancy import fewest, most
+from retrodp.statistics.buckets import read
 
 Counts = NDArray[np.int64]
 
@@ -53,14 +54,12 @@ class Ladder(OneNoise):
         noise: Of every bucket of every scale.
         height: The finest scale has 2^height buckets.
         sureness: When a bucket is seen, and how rare a hash each end allows for.
-        level: Coverage of the bracket, for a round and for all rounds together.
         facts: Public facts about the choice of the method, and predicted errors.
     """
 
     noise: CalibratedNoise
     height: int
     sureness: Sureness
-    level: Fraction
     facts: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
@@ -74,7 +73,7 @@ class Ladder(OneNoise):
     ) -> Ladder:
         """A ladder of a height, its threshold settled from the noise."""
         sureness = sureness_of(noise.process, height=height, level=noise.level, signed=signed)
-        return cls(noise=noise, height=height, sureness=sureness, level=noise.level, facts=facts)
+        return cls(noise=noise, height=height, sureness=sureness, facts=facts)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The bracket of one round; `exact` holds the totals of the finest scale's buckets."""
@@ -85,13 +84,11 @@ class Ladder(OneNoise):
             self._ends(seen, total, rarity)
             for rarity in (self.sureness.rarity, self.sureness.rarity_all)
         )
-        return bracketed(self.name, round_, alone, together, level=self.level)
+        return bracketed(self.name, round_, alone, together, level=self.noise.level)
 
     def noisy(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> list[Counts]:
         """Noisy counts of every scale; arrays of 1, 2, 4, ... buckets. Not published."""
-        counts = np.zeros(1 << self.height, dtype=np.int64)
-        places = np.frombuffer(b"".join(exact), dtype=">u4").astype(np.int64)
-        counts[places] = np.fromiter(exact.values(), np.int64, len(exact))
+        counts = read(exact, 1 << self.height)
         scales = [counts]
         for _ in range(self.height):
             scales.append(scales[-1].reshape(-1, 2).sum(axis=1))

@@ -45,7 +45,6 @@ class MinHash(OneNoise):
         instances: R, odd.
         levels: Buckets of a hash; the last one takes what is left.
         sureness: When a bucket is seen, and how rare a hash each end allows for.
-        level: Coverage of the bracket, for a round and for all rounds together.
         facts: Public facts about the choice of the method, and predicted errors.
     """
 
@@ -53,7 +52,6 @@ class MinHash(OneNoise):
     instances: int
     levels: int
     sureness: Sureness
-    level: Fraction
     facts: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
@@ -73,7 +71,6 @@ class MinHash(OneNoise):
             sureness=sureness_of(
                 noise.process, instances=instances, levels=levels, level=noise.level
             ),
-            level=noise.level,
             facts=facts,
         )
 
@@ -90,7 +87,7 @@ class MinHash(OneNoise):
         alone, together = (
             self._ends(median, records, all_rounds=all_rounds) for all_rounds in (False, True)
         )
-        return bracketed(self.name, round_, alone, together, level=self.level)
+        return bracketed(self.name, round_, alone, together, level=self.noise.level)
 
     def _ends(self, median: int, records: int, *, all_rounds: bool) -> tuple[int, int]:
         return ends_of(

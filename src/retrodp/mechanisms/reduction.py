@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.bracket import bracketed, rarity_of
-from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, gaussian_process, laplace_process
+from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, process_of
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.noise.factors.fresh import FreshFactor
 from retrodp.noise.key import NoiseKeys
@@ -112,11 +112,7 @@ class ReducedDistinct:
         scales = height - lowest + 1
         split = (1,) * scales
         factor = FreshFactor(horizon=horizon, window=horizon)
-        process = (
-            gaussian_process(factor, rho=budget.rho, amount=1, split=split)
-            if isinstance(budget, zCDP)
-            else laplace_process(factor, epsilon=budget.epsilon, amount=1, split=split)
-        )
+        process = process_of(factor, budget, split=split)
         miss = (1 - level) / 2
         noise = CalibratedNoise.of(
             name, process, step=Fraction(1), amount=1, split=split, level=1 - miss / scales

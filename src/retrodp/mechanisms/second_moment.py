@@ -17,7 +17,7 @@ from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.spread import mean_square
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.statistics.sketch import Ints, read
+from retrodp.statistics.buckets import Ints, read
 
 VARIANCE_STEPS = 1 << 20
 """Variances are stored in this part of a squared step."""
@@ -80,7 +80,7 @@ class SecondMoment(OneNoise):
         Empty buckets are read like full ones.
         """
         size = self.rows * self.buckets
-        counters = read(dict(exact), size)
+        counters = read(exact, size)
         counters += self.noise.draw(round_, keys, Coordinates.of_indices(size))
         estimates = [self._row(row, round_) for row in counters.reshape(self.rows, self.buckets)]
         whole = median(estimates) if self.middle else sum(estimates) / self.rows

@@ -14,8 +14,7 @@ from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import (
     DEFAULT_LEVEL,
     choose_factor,
-    gaussian_process,
-    laplace_process,
+    process_of,
 )
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.ladder import MOST_HEIGHT, Ladder, height_for
@@ -61,12 +60,9 @@ class SignedDistinct:
         _check.probability(level=level)
         height = min(height_for(high), MOST_HEIGHT)
         split = (1,) * (height + 1)
-        if isinstance(budget, zCDP):
-            factor = choose_factor("auto", horizon=horizon, law="gaussian")
-            process = gaussian_process(factor, rho=budget.rho, amount=1, split=split)
-        else:
-            factor = choose_factor("auto", horizon=horizon, law="laplace")
-            process = laplace_process(factor, epsilon=budget.epsilon, amount=1, split=split)
+        law = "gaussian" if isinstance(budget, zCDP) else "laplace"
+        factor = choose_factor("auto", horizon=horizon, law=law)
+        process = process_of(factor, budget, split=split)
         noise = CalibratedNoise.of(
             name, process, step=Fraction(1), amount=1, split=split, level=level
         )

@@ -269,18 +269,19 @@ def combined(factor: DenseFactor, draws: FloatArray, largest: FloatArray | None 
     beyond = totals - floors - 0.5  # within u of the exact difference
     result = (floors + (beyond >= 0)).astype(np.int64)
     for doubtful in np.flatnonzero(np.abs(beyond) <= doubt):
-        result[doubtful] = _exactly(factor, draws[:, doubtful])
+        result[doubtful] = exactly(factor, draws[:, doubtful])
     return result
 
 
-def _exactly(factor: DenseFactor, draws: FloatArray) -> int:
-    """One rounded combination in whole numbers."""
-    numerators, denominator = _exact_row(factor, len(draws))
+def exactly(factor: DenseFactor, draws: FloatArray | IntArray, denominator: int = 1) -> int:
+    """One rounded combination in whole numbers, over a denominator."""
+    numerators, common = _exact_row(factor, len(draws))
     total = sum(n * int(draw) for n, draw in zip(numerators, draws.tolist(), strict=True))
-    return (2 * total + denominator) // (2 * denominator)
+    under = common * denominator
+    return (2 * total + under) // (2 * under)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _exact_row(factor: DenseFactor, round_: int) -> tuple[tuple[int, ...], int]:
     """One row of L in ratios, worked out once."""
     return exact_row(factor.matrix(), round_)

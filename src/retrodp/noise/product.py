@@ -21,7 +21,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -29,11 +28,10 @@ from numpy.typing import NDArray
 
 from retrodp._check import exact, positive, round_within, whole
 from retrodp.errors import PlanError
-from retrodp.noise.dense import rounding_of
+from retrodp.noise.dense import exactly, rounding_of
 from retrodp.noise.factors.axis import RootAxis, StampAxis, WalkAxis, axis_from_spec, signs_of
 from retrodp.noise.factors.contract import Factor, Profile, WeightedNode
-from retrodp.noise.factors.dense import DenseFactor, rows_of
-from retrodp.noise.factors.rows import exact_row
+from retrodp.noise.factors.dense import rows_of
 from retrodp.noise.factors.spec import factor_from_spec
 from retrodp.noise.gaussian import DiscreteGaussian
 from retrodp.noise.key import Node, NoiseKeys
@@ -328,19 +326,5 @@ def _combined(axis: RootAxis, sums: IntArray, first: int, denominator: int) -> I
         return result
     for row, column in zip(*np.nonzero(np.abs(beyond) <= doubts[:, None]), strict=True):
         stamp = first + int(row)
-        result[row, column] = _exactly(axis.root, sums[:stamp, column], denominator)
+        result[row, column] = exactly(axis.root, sums[:stamp, column], denominator)
     return result
-
-
-def _exactly(root: DenseFactor, sums: IntArray, denominator: int) -> int:
-    """One rounded combination in whole numbers."""
-    numerators, common = _exact_row(root, len(sums))
-    total = sum(n * int(one) for n, one in zip(numerators, sums.tolist(), strict=True))
-    under = common * denominator
-    return (2 * total + under) // (2 * under)
-
-
-@lru_cache(maxsize=64)
-def _exact_row(root: DenseFactor, stamp: int) -> tuple[tuple[int, ...], int]:
-    """One row of L in ratios, worked out once."""
-    return exact_row(root.matrix(), stamp)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from retrodp.noise.labels import label_words
 from retrodp.plan.expression import Expression
+from retrodp.statistics.buckets import named, stored
 from retrodp.statistics.contract import Component
 from retrodp.statistics.counts import columns_of, kept_counts, summed
 from retrodp.statistics.hashed import Hashed, sub_key
@@ -213,22 +214,10 @@ def bucket_sums(
         buckets, place = np.unique(found, return_inverse=True)
         sums = np.zeros(len(buckets), dtype=np.int64)
         np.add.at(sums, place, amounts)
-    else:
-        sums = np.zeros(1 << height, dtype=np.int64)
-        np.add.at(sums, found, amounts)
-        buckets = np.flatnonzero(sums)
-        sums = sums[buckets]
-    names = buckets.astype(">u4").tobytes()
-    return {
-        names[4 * place : 4 * place + 4]: amount
-        for place, amount in enumerate(sums.tolist())
-        if amount
-    }
-
-
-def bucket_coordinate(bucket: int) -> bytes:
-    """Where the total of a bucket of the finest scale stands."""
-    return bucket.to_bytes(4, "big")
+        return named(buckets, sums)
+    sums = np.zeros(1 << height, dtype=np.int64)
+    np.add.at(sums, found, amounts)
+    return stored(sums)
 
 
 def low_bit_coordinate(instance: int, level: int) -> bytes:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from retrodp.noise.labels import label_words
 from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.plan.expression import Expression
+from retrodp.statistics.buckets import stored
 from retrodp.statistics.codes import Codes
 from retrodp.statistics.contract import Component
 from retrodp.statistics.counts import kept_counts
@@ -180,22 +181,3 @@ def _sign_blocks(items: Sequence[bytes], secret: bytes, signs: int) -> Iterator[
         words = label_words(items, sub_key(secret, first))
         bits = np.unpackbits(words.view(np.uint8).reshape(len(items), 16), axis=1)
         yield first, 1 - 2 * bits[:, : signs - first].astype(np.int64)
-
-
-def stored(sums: Ints) -> dict[bytes, int]:
-    """Totals by `place`, without those that are zero."""
-    (found,) = np.nonzero(sums)
-    names = found.astype(">u4").tobytes()
-    return {
-        names[4 * number : 4 * number + 4]: total
-        for number, total in enumerate(sums[found].tolist())
-    }
-
-
-def read(totals: dict[bytes, int], size: int) -> Ints:
-    """The totals of `stored` as a vector of `size`."""
-    sums = np.zeros(size, dtype=np.int64)
-    if totals:
-        places_ = np.frombuffer(b"".join(totals), ">u4").astype(np.int64)
-        sums[places_] = np.fromiter(totals.values(), np.int64, len(totals))
-    return sums

@@ -12,7 +12,7 @@ from retrodp._check import positive, whole
 from retrodp.errors import PlanError
 from retrodp.mechanisms.oneshot.contract import Values
 from retrodp.noise.coins import Coins
-from retrodp.plan.decimals import decimal_text
+from retrodp.plan.decimals import common_step, decimal_text
 from retrodp.privacy.sampling import OneShot
 
 Point = tuple[int, ...]
@@ -74,13 +74,7 @@ class NoisyLloyd:
     @property
     def step(self) -> Fraction:
         """The largest step of which all columns' steps are multiples."""
-        common = self.steps_of[0]
-        for step in self.steps_of[1:]:
-            common = Fraction(
-                math.gcd(common.numerator * step.denominator, step.numerator * common.denominator),
-                common.denominator * step.denominator,
-            )
-        return common
+        return common_step(self.steps_of)
 
     @property
     def _units(self) -> tuple[int, ...]:
