@@ -139,7 +139,7 @@ def exact_rounds(
         history: One entry a round.
         keys: For the intake bound of person units, and for statistics that hash.
     """
-    names = [column.name for column in plan.columns]
+    names = plan.names
     releases = keyed(releases, keys)
     survivors = Survivors(plan)
     totals: Totals = {release.name: {} for release in releases}

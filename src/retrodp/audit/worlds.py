@@ -112,7 +112,7 @@ def _weight(
 ) -> tuple[float, frozenset[tuple[str, bytes]]]:
     """How much a record moves, relative to what it may, and which coordinates."""
     point = Point(id="one", stamp=1, person=PERSON, values=values)
-    batch = Batch.of_records([point.record(plan)], [column.name for column in plan.columns])
+    batch = Batch.of_records([point.record(plan)], plan.names)
     size, labels = 0.0, set()
     for release in releases:
         amounts = {one.name: one.amount for one in release.statistic.components}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from retrodp.engine.collecting import paused
 from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.states import begun_in, made, read_states
-from retrodp.engine.totals import Totals, add_into, difference
+from retrodp.engine.totals import Totals, add_into, difference, expired_stamp
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import NoiseKeys, encode
 from retrodp.plan.plan import Plan
@@ -51,11 +51,6 @@ class Closing:
     releases: tuple[CompiledRelease, ...]
     ledger: Ledger
 
-    @property
-    def names(self) -> list[str]:
-        """Columns in plan order, as payloads hold them."""
-        return [column.name for column in self.plan.columns]
-
     @paused()
     def close(self, round_: int, totals: Totals, keys: NoiseKeys) -> Closed:
         """Apply the round's updates and forgets, move the totals, make the answers.
@@ -67,7 +62,8 @@ class Closing:
         changes = self._changes(round_, updates, keys)
         expiring = {
             stamp: self.ledger.records_with_stamp(stamp)
-            for stamp in {round_ - release.window for release in self.releases if release.window}
+            for stamp in {expired_stamp(release, round_) for release in self.releases}
+            if stamp is not None
         }
         self.ledger.apply_changes(changes)
         asked = {("", request.value) for request in self.ledger.forgets() if request.kind == "id"}
@@ -75,7 +71,7 @@ class Closing:
         self._remember(round_, updates, asked, keys)
         moves = difference(
             self.releases,
-            self.names,
+            self.plan.names,
             round_,
             ended=[*changes.ended, *forgotten],
             begun=changes.begun,
@@ -88,7 +84,7 @@ class Closing:
         self.ledger.drop_past_memory(round_)
         begun = begun_in(
             self.releases,
-            self.names,
+            self.plan.names,
             round_,
             begun=changes.begun,
             forgotten=forgotten,
@@ -157,7 +153,7 @@ class Closing:
                 continue
             live = [record for record in ended if release.live(record.stamp, round_)]
             move: dict[bytes, int] = {}
-            add_into(move, release.statistic.encode(Batch.of_records(live, self.names)), -1)
+            add_into(move, release.statistic.encode(Batch.of_records(live, self.plan.names)), -1)
             self.ledger.add_totals(release.name, move)
 
     def _take_out_forgotten(self) -> list[Record]:

@@ -18,6 +18,7 @@ from retrodp.engine.resolve import resolve_next
 from retrodp.engine.running import Running
 from retrodp.engine.totals import recount
 from retrodp.errors import StoreCorruptError
+from retrodp.noise.key import KeyTree
 from retrodp.plan.epochs import NAME, Epoch, epoch_of_series, resolved_name
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -116,13 +117,10 @@ def _finish(files: StoreFiles, key: KeyRecord, ledger: Ledger) -> None:
     epoch = Epoch.from_bytes(content)
     if ledger.fingerprint != key.fingerprint:
         plan = Plan.from_dict(resolved.plan).of_epoch(epoch_of_series(resolved))
-        releases = keyed(compile_plan(plan, resolved), key.tree)
-        names = [column.name for column in plan.columns]
         with ledger.transaction():
             ledger.next_epoch(str(epoch.digest), key.fingerprint)
             # In the numbers of the new epoch: some totals name the stamps of their records.
-            for release, totals in recount(releases, names, 0, ledger.survivors()).items():
-                ledger.replace_totals(release, totals)
+            begin_totals(ledger, plan, resolved, key.tree)
     if ledger.epoch != epoch.digest:
         raise StoreCorruptError(
             "The files of the next epoch are not those that the ledger knows of.",
@@ -132,6 +130,13 @@ def _finish(files: StoreFiles, key: KeyRecord, ledger: Ledger) -> None:
         if (staged / own).exists():
             (staged / own).replace(files.directory / own)
             sync_directory(files.directory)
+
+
+def begin_totals(ledger: Ledger, plan: Plan, resolved: ResolvedPlan, keys: KeyTree) -> None:
+    """Put the totals of an epoch's plan in a ledger at round 0, from its survivors."""
+    releases = keyed(compile_plan(plan, resolved), keys)
+    for name, totals in recount(releases, plan.names, 0, ledger.survivors()).items():
+        ledger.replace_totals(name, totals)
 
 
 def _throw_away(files: StoreFiles) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from retrodp.engine.backup import Backup, Found, Place, opened_backup
-from retrodp.engine.compile import compile_plan, keyed
 from retrodp.engine.creation import create_files, require_new, write_durably
+from retrodp.engine.crossing import begin_totals
 from retrodp.engine.files import StoreFiles
 from retrodp.engine.forget import Forgotten
 from retrodp.engine.resolve import resolve
@@ -163,8 +163,9 @@ def _require_only_successor(old: Backup, directory: Path) -> None:
 
 def _require_sound(store: Store) -> None:
     """Refuse a copy that was torn: its records must give its totals and its last release."""
-    names = [column.name for column in store.plan.columns]
-    counted = recount(store.releases, names, store.ledger.round, store.ledger.survivors())
+    counted = recount(
+        store.releases, store.plan.names, store.ledger.round, store.ledger.survivors()
+    )
     if any(counted[name] != store.ledger.read_totals(name) for name in counted) or not (
         verify(store).passed
     ):
@@ -248,10 +249,7 @@ class _Carrying:
             rows = [row for row in old.waiting(round_) if not _is_named(row, named)]
             if round_ - self.shift < len(known_boundaries(self.plan, resolved)):
                 ledger.enqueue(_arrivals(rows, max(1, round_ - self.shift), self.shift))
-        compiled = keyed(compile_plan(self.plan.of_epoch(1), resolved), keys)
-        names = [column.name for column in self.plan.columns]
-        for name, totals in recount(compiled, names, 0, ledger.survivors()).items():
-            ledger.replace_totals(name, totals)
+        begin_totals(ledger, self.plan.of_epoch(1), resolved, keys)
 
 
 def _arrivals(rows: Sequence[QueuedUpdate], round_: int, shift: int) -> Arrivals:

@@ -50,31 +50,18 @@ def difference(
         begun: Lives that begin in it.
         with_stamp: Survivors of the round before with a given stamp.
     """
-    moves: Totals = {}
+    moves: Totals = {release.name: {} for release in releases}
     expired: dict[int, Batch] = {}
-    changed = [
-        (records, Batch.of_records(records, names), sign)
-        for records, sign in ((ended, -1), (begun, 1))
-        if records
-    ]
     for release in releases:
-        move: dict[bytes, int] = {}
         stamp = expired_stamp(release, round_)
         if stamp is not None:
             if stamp not in expired:
                 expired[stamp] = Batch.of_records(with_stamp(stamp), names)
-            add_into(move, release.statistic.encode(expired[stamp]), -1)
-        # What expires in this round was taken off above, whether or not it also ends in it.
-        for records, batch, sign in changed:
-            if release.window is not None:
-                live = [record for record in records if release.live(record.stamp, round_)]
-                if len(live) < len(records):
-                    if live:
-                        part = Batch.of_records(live, names)
-                        add_into(move, release.statistic.encode(part), sign)
-                    continue
-            add_into(move, release.statistic.encode(batch), sign)
-        moves[release.name] = move
+            add_into(moves[release.name], release.statistic.encode(expired[stamp]), -1)
+    # What expires in this round was taken off above, whether or not it also ends in it.
+    for records, sign in ((ended, -1), (begun, 1)):
+        for release, batch in _live_batches(releases, names, round_, records):
+            add_into(moves[release.name], release.statistic.encode(batch), sign)
     return moves
 
 
@@ -98,11 +85,15 @@ def _live_batches(
     round_: int,
     records: Sequence[Record],
 ) -> Iterator[tuple[CompiledRelease, Batch]]:
+    """Each release with the records that count for it; one batch for all that count all of them."""
+    if not records:
+        return
     everything = Batch.of_records(records, names)
     for release in releases:
-        if release.window is None:
+        live = records
+        if release.window is not None:
+            live = [record for record in records if release.live(record.stamp, round_)]
+        if len(live) == len(records):
             yield release, everything
-            continue
-        live = [record for record in records if release.live(record.stamp, round_)]
-        if live:
+        elif live:
             yield release, Batch.of_records(live, names)

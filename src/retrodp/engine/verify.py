@@ -104,7 +104,7 @@ def _compare(store: Store) -> tuple[bool | None, dict[str, list[int]]]:
     round_ = store.ledger.round  # in the numbers of the present epoch
     if round_ == 0 or store.key.destroyed:
         return None, {}
-    names = [column.name for column in store.plan.columns]
+    names = store.plan.names
     totals = recount(store.releases, names, round_, store.ledger.survivors())
     differing: dict[str, list[int]] = {}
     with ReleasesReader(store.files.releases) as reader:

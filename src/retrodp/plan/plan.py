@@ -132,6 +132,15 @@ class Plan:
             self, stream=replace(self.stream, horizon=epochs.rounds(number), epochs=None)
         )
 
+    @property
+    def names(self) -> list[str]:
+        """Columns in plan order, as the payloads of records hold them."""
+        return [column.name for column in self.columns]
+
+    def share_of(self, release: Release) -> Fraction:
+        """A release's part of the budget."""
+        return release.share / sum((own.share for own in self.releases), Fraction(0))
+
     def column(self, name: str) -> Column:
         """The column of that name; `KeyError` if the plan has none."""
         return {column.name: column for column in self.columns}[name]
