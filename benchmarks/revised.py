@@ -146,9 +146,7 @@ def series_of(horizon: int, bins: int, shape: str, rounds: int) -> RevisedSeries
     )
     kept = stored(noise, horizon=horizon, rounds=rounds, length=length)
     labels = tuple(f"bin {number:05d}" for number in range(bins)) if bins > 1 else None
-    return RevisedSeries(
-        series=series_noise(noise, kept), bins=labels, horizon=horizon, rounds=rounds
-    )
+    return RevisedSeries(series=series_noise(noise, kept), bins=labels)
 
 
 def _measure(table: Table, horizon: int, bins: int, shape: str, rounds: int) -> None:

@@ -67,7 +67,7 @@ def test_every_stamp_is_published_in_every_round_whatever_changed(model: Any) ->
             for round_ in ROUNDS:
                 answer = mechanism.release(round_, exact, TREE)
                 bins = max(1, len(mechanism.bins or ()))
-                first = max(1, round_ - mechanism.rounds + 1)
+                first = max(1, round_ - mechanism.series.factor.rounds + 1)
                 assert answer.stamps == tuple(range(first, round_ + 1)) * bins
                 assert answer.first_stamp == first
                 assert len(answer) == len(answer.stamps)
@@ -94,7 +94,7 @@ def test_records_of_stamps_that_are_no_longer_published_count_where_stamps_add_u
     releases = all_of()
     so_far = releases["money_so_far"].mechanism
     assert isinstance(so_far, RevisedSeries)
-    assert so_far.rounds == 4
+    assert so_far.series.factor.rounds == 4
     old = totals(so_far, {(1, 0): 1000})
     changes = changes_of(so_far.release(6, old, TREE), so_far.release(6, {}, TREE))
     assert changes == [1000] * 4

@@ -29,8 +29,9 @@ REVISED: Mapping[str, Mapping[str, object]] = {
 def noise_of(mechanism: AnyMechanism) -> CalibratedNoise | None:
     """Noise of the counters of a series without a limit; None for what is not known here."""
     match mechanism:
-        case RevisedSeries(series=StampNoise() as series, horizon=horizon, rounds=rounds):
-            return series.noise if rounds == horizon else None
+        case RevisedSeries(series=StampNoise() as series):
+            factor = series.factor
+            return series.noise if factor.rounds == factor.horizon else None
         case _:
             return None
 

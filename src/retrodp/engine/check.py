@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from retrodp.engine.alternative import factor_facts, factor_notes
-from retrodp.engine.compile import CompiledRelease, compile_plan
+from retrodp.engine.compile import CompiledRelease, as_settled, compile_plan
 from retrodp.engine.distinct import choice_notes
 from retrodp.engine.linear_route import linear_facts, linear_notes
 from retrodp.engine.prospect import epochs_of, prospect_notes
@@ -60,7 +60,7 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
     epochs = epochs_of(plan)
     releases = [
         _release(release, entry)
-        | factor_facts(running, planned, release)
+        | factor_facts(running, as_settled(planned, entry), release)
         | linear_facts(running, resolved, release)
         for release, entry, planned in zip(compiled, resolved.releases, plan.releases, strict=True)
     ]
@@ -76,7 +76,7 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
         **epochs,
         "releases": releases,
         "retroactivity": {release.name: release.mechanism.retroactive for release in compiled},
-        "notes": _notes(plan, compiled)
+        "notes": _notes(plan, compiled, releases)
         + factor_notes(releases)
         + linear_notes(releases)
         + choice_notes(releases)
@@ -138,7 +138,9 @@ def _release(release: CompiledRelease, entry: Any) -> dict[str, Any]:
     return facts
 
 
-def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
+def _notes(
+    plan: Plan, compiled: tuple[CompiledRelease, ...], releases: Sequence[Mapping[str, Any]]
+) -> list[str]:
     notes = [
         "When something is released is public: rounds close by the calendar, empty ones too.",
     ]
@@ -162,8 +164,8 @@ def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
             f"The threshold of {', '.join(names)} is proved for streams that do not react to "
             "earlier releases."
         )
-    notes += revised_notes(mechanisms)
-    notes += [line for own in mechanisms for line in _compiled_notes(own)]
+    notes += revised_notes(releases)
+    notes += [line for facts in releases for line in _compiled_notes(facts)]
     keeping = keepers(mechanisms)
     if keeping:
         notes.append(
@@ -177,19 +179,19 @@ def _notes(plan: Plan, compiled: tuple[CompiledRelease, ...]) -> list[str]:
     return notes
 
 
-def _compiled_notes(mechanism: AnyMechanism) -> Iterator[str]:
+def _compiled_notes(facts: Mapping[str, Any]) -> Iterator[str]:
     """What a sample spends and when its gate opens; how close masked answers are together."""
-    facts = mechanism.describe()
-    if isinstance(mechanism, Sampled):
+    name = facts["name"]
+    if facts["kind"] == "sample":
         once = float(Fraction(facts["epsilon_once"]))
         gate = facts.get("gate_threshold")
         closed = (
             f", and none while the noisy number of live records is below {gate:,}" if gate else ""
         )
-        yield f"{mechanism.name}: one answer a round, which spends epsilon {once:.4g} on its sample{closed}."
+        yield f"{name}: one answer a round, which spends epsilon {once:.4g} on its sample{closed}."
     if "block_alpha" in facts:
         yield (
-            f"{mechanism.name}: any {facts['block']:,} answers together are within alpha "
+            f"{name}: any {facts['block']:,} answers together are within alpha "
             f"{facts['block_alpha']:.3g} and beta {facts['block_beta']:.3g} (the "
             f"paper's bounds: {facts['block_alpha_of_the_paper']:.3g} and "
             f"{facts['block_beta_of_the_paper']:.3g})."

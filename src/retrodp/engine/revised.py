@@ -89,22 +89,14 @@ def mechanism(
 ) -> AnyMechanism:
     """The mechanism of a revised release."""
     (noise,) = noises
-    stamps = entry["stamps"]
-    series, bins = series_noise(noise, stamps), bins_of(plan, release)
+    series, bins = series_noise(noise, entry["stamps"]), bins_of(plan, release)
     if bins is None:
         return SparseRevised(
             series=series,
             threshold=entry["threshold"],
             max_bins=entry["max_bins"],
-            horizon=stamps["horizon"],
-            rounds=stamps["rounds"],
         )
-    return RevisedSeries(
-        series=series,
-        bins=bins or None,
-        horizon=stamps["horizon"],
-        rounds=stamps["rounds"],
-    )
+    return RevisedSeries(series=series, bins=bins or None)
 
 
 def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
@@ -115,22 +107,27 @@ def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:
     return replace(release, window=entry["stamps"]["rounds"])
 
 
-def notes(mechanisms: Sequence[AnyMechanism]) -> list[str]:
-    """How much a plan's revised releases publish, in sentences."""
+def notes(releases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How much a plan's revised releases publish, in sentences.
+
+    Args:
+        releases: Facts of each, as `check` has them.
+    """
     found = []
-    for one in mechanisms:
-        if isinstance(one, RevisedSeries):
-            facts = one.describe()
+    for facts in releases:
+        if "published_pairs" not in facts:
+            continue
+        again = f"{facts['name']}: every round publishes up to {facts['stamps_a_round']:,} stamps again, "
+        within = f"{facts['horizon']:,} rounds"
+        if "numbers" in facts:
             found.append(
-                f"{one.name}: every round publishes up to {one.rounds:,} stamps again, "
-                f"{facts['numbers']:,} numbers in {one.horizon:,} rounds, "
+                f"{again}{facts['numbers']:,} numbers in {within}, "
                 f"{_size(facts['bytes_at_least'])} or more in the store."
             )
-        elif isinstance(one, SparseRevised):
-            pairs = one.describe()["published_pairs"]
+        else:
             found.append(
-                f"{one.name}: every round publishes up to {one.rounds:,} stamps again, up to "
-                f"{pairs:,} numbers a label in {one.horizon:,} rounds; its threshold pays for all."
+                f"{again}up to {facts['published_pairs']:,} numbers a label in {within}; its "
+                "threshold pays for all."
             )
     return found
 

@@ -72,14 +72,10 @@ class RevisedSeries(_OneSeries):
     Attributes:
         series: Noise by round, stamp and bin.
         bins: Public labels in the order of publication; None for a scalar.
-        horizon: Rounds of the plan.
-        rounds: Stamps that a round publishes, at most.
     """
 
     series: SeriesNoise
     bins: tuple[str, ...] | None
-    horizon: int
-    rounds: int
 
     @property
     def adaptive(self) -> Adaptive:
@@ -115,7 +111,7 @@ class RevisedSeries(_OneSeries):
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""
         count = 1 if self.bins is None else len(self.bins)
-        own = described(self.series, "revised series", horizon=self.horizon, rounds=self.rounds)
+        own = described(self.series, "revised series")
         pairs = own["published_pairs"]
         numbers = {"bins": count, "numbers": pairs * count}
         about = size_about(pairs, count, own["stddev_max"], self.step)
@@ -133,15 +129,11 @@ class SparseRevised(_OneSeries):
         series: Noise by round, stamp and label.
         threshold: Least value that is published.
         max_bins: Planned maximum of pairs of a stamp (or slot) and a label.
-        horizon: Rounds of the plan.
-        rounds: Stamps that a round publishes, at most.
     """
 
     series: SeriesNoise
     threshold: int
     max_bins: int
-    horizon: int
-    rounds: int
 
     @property
     def adaptive(self) -> Adaptive:
@@ -198,9 +190,7 @@ class SparseRevised(_OneSeries):
 
     def describe(self) -> dict[str, Any]:
         """Public facts about the mechanism."""
-        own = described(
-            self.series, "sparse revised series", horizon=self.horizon, rounds=self.rounds
-        )
+        own = described(self.series, "sparse revised series")
         return own | {"threshold": self.threshold, "max_bins": self.max_bins}
 
 
@@ -213,10 +203,9 @@ def adaptive_of(series: SeriesNoise) -> Adaptive:
     return adaptive_guarantee(process)
 
 
-def described(series: SeriesNoise, what: str, *, horizon: int, rounds: int) -> dict[str, Any]:
+def described(series: SeriesNoise, what: str) -> dict[str, Any]:
     """Public facts that both mechanisms have."""
-    own = {"mechanism": what, **series.noise.describe()}
-    return own | facts(series, horizon=horizon, rounds=rounds)
+    return {"mechanism": what, **series.noise.describe(), **facts(series)}
 
 
 def answer_of(

@@ -23,8 +23,7 @@ from retrodp.noise.factors.blocks import BlockKeys, StampBlocks
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
-from retrodp.noise.processes import AnyFactor
-from retrodp.noise.product import ProductProcess
+from retrodp.noise.product import ProductFactor, ProductProcess
 from retrodp.plan.decimals import decimal_text
 from retrodp.statistics.revised import seven_bits
 
@@ -43,8 +42,8 @@ class SeriesNoise(Protocol):
         ...
 
     @property
-    def factor(self) -> AnyFactor:
-        """Nodes, for whoever asks which keys are still needed."""
+    def factor(self) -> StampBlocks | ProductFactor:
+        """Nodes, for whoever asks which keys are still needed; rounds, and stamps of a round."""
         ...
 
     @property
@@ -98,7 +97,7 @@ class StampNoise:
     blocks: StampBlocks
 
     @property
-    def factor(self) -> AnyFactor:
+    def factor(self) -> StampBlocks:
         """Of all blocks."""
         return self.blocks
 
@@ -185,7 +184,7 @@ class PrefixNoise:
         return process
 
     @property
-    def factor(self) -> AnyFactor:
+    def factor(self) -> ProductFactor:
         """Arrival nodes times stamp slots."""
         return self._process.factor
 
@@ -283,9 +282,9 @@ def published_pairs(horizon: int, rounds: int) -> int:
     return rounds * horizon - rounds * (rounds - 1) // 2
 
 
-def facts(series: SeriesNoise, *, horizon: int, rounds: int) -> dict[str, Any]:
+def facts(series: SeriesNoise) -> dict[str, Any]:
     """What is public about the series beyond its noise."""
-    noise = series.noise
+    noise, horizon, rounds = series.noise, series.factor.horizon, series.factor.rounds
     return {
         "horizon": horizon,
         "shape": "cumulative" if series.cumulative else "per_stamp",
