@@ -132,7 +132,7 @@ def continue_(
 
 def _budget_after(store: Store, plan: Plan) -> dict[str, Any] | None:
     """What all epochs spend once the plan has begun; None if it has."""
-    if store.epoch.here and plan.to_dict() == dict(store.resolved.plan):
+    if store.epoch.runs_under(plan, store.resolved):
         return None
     ended = store.epoch.ended(store.resolved, store=store.store_id, continued=False)
     return ended.with_plan(plan)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrodp.engine.compile import CompiledRelease, factor_of
-from retrodp.engine.resolve import LAWS, most_moved, planned_bins
+from retrodp.engine.resolve import most_moved, planned_bins
 from retrodp.mechanisms.calibrate import choose_factor, why_not_dense, worst_error
 from retrodp.noise.factors.dense import DenseFactor, expected_error
 from retrodp.plan import kinds
@@ -70,7 +70,7 @@ def _alternative(plan: Plan, release: Release, compiled: CompiledRelease) -> dic
         return None
     if isinstance(release.statistic, kinds.Revised):
         return None  # a dense factor would draw every round's node for every stamp
-    factor, law = compiled.mechanism.factor, LAWS[plan.privacy.model]
+    factor, law = compiled.mechanism.factor, plan.privacy.law
     present = worst_error(factor, law)
     if isinstance(factor, DenseFactor):
         other = choose_factor("auto", horizon=plan.stream.horizon, law=law, window=release.window)

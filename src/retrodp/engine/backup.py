@@ -115,12 +115,12 @@ class Backup:
                 expected=f"0 (nothing was published) to {horizon}, or {UNKNOWN}",
                 do=f"If the store went on under a later plan, answer {UNKNOWN}.",
             )
-        round_ = self.ledger.round
+        round_, released = self.ledger.round, self._released(last_round)
         return Found(
             round=before + round_,
-            released=self._released(last_round),
+            released=released,
             horizon=horizon,
-            reason=self._reason(last_round),
+            reason=self._reason(released),
             redeliver_from=self.clock.text_of(self.clock.boundaries[round_]),
         )
 
@@ -140,8 +140,7 @@ class Backup:
         except StoreCorruptError:
             return 0  # no witness; a store that lacks its releases does not go on anyway
 
-    def _reason(self, last_round: int | None) -> str:
-        released = self._released(last_round)
+    def _reason(self, released: int | None) -> str:
         if self.ledger.retired:
             return "it was retired"
         if self.key is None or self._is_ahead(self.key):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, cast
 
 from retrodp.engine import distinct_memory, outlook
@@ -225,7 +224,7 @@ def _ratios(plan: Plan, release: Release) -> dict[str, float]:
 def ground_of(plan: Plan, release: Release) -> Ground:
     """What the release's method is planned for; the budget as the closed form converts it."""
     privacy, horizon = plan.privacy, plan.stream.horizon
-    share = release.share / sum((one.share for one in plan.releases), Fraction(0))
+    share = plan.share_of(release)
     if privacy.model == "pure":
         budget = privacy.epsilon
     else:
@@ -235,7 +234,7 @@ def ground_of(plan: Plan, release: Release) -> Ground:
     return Ground(
         horizon=horizon,
         window=release.window or horizon,
-        law="laplace" if privacy.model == "pure" else "gaussian",
+        law=privacy.law,
         budget=budget * share,
         records=plan.stream.max_records or 1,
         factor=release.factor,

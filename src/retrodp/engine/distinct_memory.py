@@ -24,7 +24,6 @@ from retrodp.privacy.loss import GaussianNorm
 from retrodp.statistics.flips import FlippingItems, Limit
 from retrodp.statistics.items import Items
 
-LAWS = {"zcdp": "gaussian", "pure": "laplace"}
 _FLIPS = "flips "
 
 Noises = tuple[CalibratedNoise, ...]
@@ -33,7 +32,7 @@ Shape = Mapping[str, int]
 
 def tree(plan: Plan, _release: Release) -> AnyFactor:
     """The factor whose cost for items that switch is known: haar, or delannoy under pure epsilon."""
-    return choose_factor("auto", horizon=plan.stream.horizon, law=LAWS[plan.privacy.model])
+    return choose_factor("auto", horizon=plan.stream.horizon, law=plan.privacy.law)
 
 
 def limits_of(plan: Plan, release: Release) -> Shape:
@@ -54,7 +53,7 @@ def limits_of(plan: Plan, release: Release) -> Shape:
                 do='With as many flips, method = "fresh" has less noise and forgets.',
             )
         return {f"{_FLIPS}{named}": windows_of(factor, named)}
-    law = LAWS[plan.privacy.model]
+    law = plan.privacy.law
     fresh = FreshFactor(horizon=plan.stream.horizon, window=release.window or plan.stream.horizon)
     found, flips = {f"{_FLIPS}1": 1}, 2
     while flips <= most:
@@ -107,9 +106,8 @@ def flippancy(
 
 def block_of(plan: Plan, release: Release) -> Shape:
     """B, about (T log T / rho)^(1/3) rounds, from the budget of the release."""
-    total = sum((own.share for own in plan.releases), Fraction(0))
     horizon = plan.stream.horizon
-    rho = _rho(plan) * float(release.share / total)
+    rho = _rho(plan) * float(plan.share_of(release))
     block = round((horizon * math.log(max(2, horizon)) / rho) ** (1 / 3))
     return {"block": max(1, min(horizon, block))}
 

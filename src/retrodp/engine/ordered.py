@@ -28,8 +28,6 @@ from retrodp.postprocess.halving import depth
 from retrodp.statistics.label import BinLabels
 from retrodp.statistics.ordered import EdgeCells, GridCells, OrderedCounts, RangeCounts
 
-LAWS = {"zcdp": "gaussian", "pure": "laplace"}
-
 Groups = tuple[str, ...] | None
 
 
@@ -156,4 +154,4 @@ def _flat(plan: Plan, keys: kinds.Cdf) -> bool:
     """Decided once; what is stored is never decided again."""
     if isinstance(keys, SettledCdf):
         return keys.flat
-    return is_flat(len(keys.edges), LAWS[plan.privacy.model])
+    return is_flat(len(keys.edges), plan.privacy.law)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from retrodp.engine.resolve import LAWS
 from retrodp.mechanisms.calibrate import choose_factor, worst_error
 from retrodp.plan.plan import Plan
 
@@ -28,16 +27,11 @@ def epochs_of(plan: Plan) -> dict[str, Any]:
     series = plan.stream.epochs
     if series is None:
         return {}
-    law = LAWS[plan.privacy.model]
+    law = plan.privacy.law
     unit = _error(series.first, law)
     listed = []
     for number in range(1, series.number + 1):
-        own: dict[str, Any] = {
-            "epoch": number,
-            "rounds": series.rounds(number),
-            "last_round": series.before(number + 1),
-            "share": str(series.share(number)),
-        }
+        own = series.facts(number)
         if own["last_round"] <= FARTHEST:
             share = float(series.share(number))
             price = math.sqrt(share) if law == "gaussian" else share

@@ -6,7 +6,6 @@ rounded up.
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -46,6 +45,7 @@ from retrodp.plan import kinds
 from retrodp.plan.plan import Plan
 from retrodp.plan.releases import Release
 from retrodp.plan.resolved import ResolvedPlan
+from retrodp.plan.zone import tzdata_version
 from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.calibrate import DeltaSplit, largest_rho, split_delta
 from retrodp.privacy.conversion import rho_of
@@ -56,7 +56,6 @@ from retrodp.statistics.contract import Component
 from retrodp.stream.clock import Clock
 
 NOISE_FORMAT = 1
-LAWS = {"zcdp": "gaussian", "pure": "laplace"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +235,7 @@ def _resolved(
         noise_format=NOISE_FORMAT,
         plan=plan.to_dict(),
         boundaries=tuple(boundaries),
-        tzdata=importlib.metadata.version("tzdata"),
+        tzdata=tzdata_version(),
         unicode=unicodedata.unidata_version,
         releases=tuple(entries),
         budget=budget,
@@ -257,8 +256,9 @@ def protection_of(plan: Plan) -> Protection:
 
 
 def _items(plan: Plan) -> list[_Item]:
-    total = sum((release.share for release in plan.releases), Fraction(0))
-    return [_item(plan, decided(plan, release), release.share / total) for release in plan.releases]
+    return [
+        _item(plan, decided(plan, release), plan.share_of(release)) for release in plan.releases
+    ]
 
 
 def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
@@ -300,7 +300,7 @@ def _item(plan: Plan, release: Release, share: Fraction) -> _Item:
 
 
 def _factor(plan: Plan, release: Release) -> AnyFactor:
-    horizon, law = plan.stream.horizon, LAWS[plan.privacy.model]
+    horizon, law = plan.stream.horizon, plan.privacy.law
     dictated = factor_of(plan, release)
     if dictated is not None:
         return dictated

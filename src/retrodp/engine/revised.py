@@ -25,8 +25,6 @@ from retrodp.statistics.revised import ByStamp
 
 Noises = tuple[CalibratedNoise, ...]
 
-LAWS = {"zcdp": "gaussian", "pure": "laplace"}
-
 
 def _keys(release: Release) -> kinds.Revised:
     assert isinstance(release.statistic, kinds.Revised)
@@ -57,7 +55,7 @@ def statistic(plan: Plan, release: Release) -> ByStamp:
 
 def factor(plan: Plan, release: Release) -> AnyFactor:
     """The factor of a block of stamps, or the product of arrival and stamp factors."""
-    keys, horizon, law = _keys(release), plan.stream.horizon, LAWS[plan.privacy.model]
+    keys, horizon, law = _keys(release), plan.stream.horizon, plan.privacy.law
     if release.factor == "dense":
         raise PlanError(
             f'release.{release.name}.factor = "dense" does not serve a revised release, which draws '

@@ -484,7 +484,7 @@ class Store:
             PlanChangedError: The plan would give the survivors another meaning.
         """
         self._require_running()
-        if self.epoch.here and plan.to_dict() == dict(self.resolved.plan):
+        if self.epoch.runs_under(plan, self.resolved):
             return False
         self.require_successor(plan)
         self._finish_close()

@@ -142,6 +142,10 @@ class Epoch:
                 delta += own_delta
         return epsilon, delta
 
+    def runs_under(self, plan: Plan, resolved: ResolvedPlan) -> bool:
+        """Whether the present epoch of a store, resolved so, is the one a successor plan began."""
+        return bool(self.here) and plan.to_dict() == dict(resolved.plan)
+
     def statement(self, resolved: ResolvedPlan) -> dict[str, Any]:
         """The same as a part of a JSON document; `resolved` is the plan of the present epoch.
 

@@ -63,6 +63,15 @@ class OpenHorizon:
             known += 1
         return self.before(known + 1)
 
+    def facts(self, epoch: int) -> dict[str, Any]:
+        """An epoch as documents have it."""
+        return {
+            "epoch": epoch,
+            "rounds": self.rounds(epoch),
+            "last_round": self.before(epoch + 1),
+            "share": str(self.share(epoch)),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """`[stream.epochs]` with everything stated."""
         return {"first": self.first, "shares": [str(share) for share in self.shares]}

@@ -98,6 +98,11 @@ class PrivacyPlan:
     delta: Fraction | None
     forward_secrecy: bool
 
+    @property
+    def law(self) -> Literal["gaussian", "laplace"]:
+        """Of the noise that the model accounts for."""
+        return "gaussian" if self.model == "zcdp" else "laplace"
+
 
 def read_stream(raw: object) -> StreamPlan:
     """Check `[stream]`; that its columns exist is checked with the columns."""

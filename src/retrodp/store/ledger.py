@@ -192,8 +192,7 @@ class Ledger:
     @property
     def successor(self) -> str | None:
         """Where the one epoch that goes on from this store was opened; None if none was."""
-        found = self._database.value("SELECT value FROM meta WHERE key = 'successor'")
-        return None if found is None else str(found)
+        return self._fact("successor")
 
     def fix_root(self, root: bytes) -> None:
         """Keep what the keys of a store made for tests come from, so that its epochs are fixed."""
@@ -202,14 +201,13 @@ class Ledger:
     @property
     def test_root(self) -> bytes | None:
         """What the keys of a store made for tests come from; None for every other store."""
-        found = self._database.value("SELECT value FROM meta WHERE key = 'test_root'")
-        return None if found is None else bytes.fromhex(str(found))
+        found = self._fact("test_root")
+        return None if found is None else bytes.fromhex(found)
 
     @property
     def epoch(self) -> str | None:
         """Digest of what was there before this store; None if nothing was."""
-        found = self._database.value("SELECT value FROM meta WHERE key = 'epoch'")
-        return None if found is None else str(found)
+        return self._fact("epoch")
 
     def begin_epoch(self, digest: str) -> None:
         """Note what was there before this store, by its digest."""
@@ -238,10 +236,14 @@ class Ledger:
         Raises:
             StoreCorruptError: There is no such fact.
         """
-        value = self._database.value("SELECT value FROM meta WHERE key = ?", (key,))
+        value = self._fact(key)
         if value is None:
             raise StoreCorruptError(f"The ledger lacks the fact {key!r}.")
-        return str(value)
+        return value
+
+    def _fact(self, key: str) -> str | None:
+        value = self._database.value("SELECT value FROM meta WHERE key = ?", (key,))
+        return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
         """Note a fact about the store; never one about a record."""

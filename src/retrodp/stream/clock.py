@@ -165,13 +165,8 @@ class Clock:
         """Least stamp that a record may have: 1, or less if there is a past."""
         return 1 - len(self.past)
 
-    def stamps_of(self, instants: Sequence[int]) -> list[int]:
-        """Round of each instant, those of the past included; `first_stamp - 1` before all."""
-        stamps: list[int] = self.stamps_at(np.asarray(instants, np.int64)).tolist()
-        return stamps
-
     def stamps_at(self, instants: Integers) -> Integers:
-        """`stamps_of` for many instants, shape `(n,)`."""
+        """Round of each instant, those of the past included; `first_stamp - 1` before all; shape `(n,)`."""
         return _places((*self.past, *self.boundaries), instants) - len(self.past)
 
     def last_ended(self, now: int) -> int:

@@ -161,17 +161,12 @@ def read_times(cells: Sequence[object], clock: Clock) -> Read[Times]:
     distinct = [None if _is_missing(cell) else cell for cell in coded.distinct]
     moments = clock.parse_many(distinct)
     nothing = [False] * len(distinct)
-    ambiguous, nonexistent = nothing, nothing
-    if moments.ambiguous or moments.nonexistent:
-        single = [clock.parse_many([cell]) for cell in distinct]
-        ambiguous = [moment.ambiguous > 0 for moment in single]
-        nonexistent = [moment.nonexistent > 0 for moment in single]
     times = Times(
         np.array([micros or 0 for micros in moments.micros], np.int64)[coded.codes],
         coded.flags([micros is None for micros in moments.micros]),
         coded.flags(moments.date_only or nothing),
-        coded.flags(ambiguous),
-        coded.flags(nonexistent),
+        coded.flags(moments.ambiguous_rows or nothing),
+        coded.flags(moments.nonexistent_rows or nothing),
     )
     return Read(times, coded.reasons(moments.reasons))
 

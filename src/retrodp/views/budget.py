@@ -20,6 +20,7 @@ from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.views import samples, words
 from retrodp.views.figures import Grid, at_most, grouped, percent
+from retrodp.views.tables import bare_table
 
 FORMAT = 1
 _LAWS = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace"}
@@ -79,15 +80,7 @@ def _epochs(resolved: ResolvedPlan) -> dict[str, Any]:
         return {}
     return {
         "epoch": resolved.budget["epoch"]["number"],
-        "epochs": [
-            {
-                "epoch": number,
-                "rounds": series.rounds(number),
-                "last_round": series.before(number + 1),
-                "share": str(series.share(number)),
-            }
-            for number in range(1, series.number + 1)
-        ],
+        "epochs": [series.facts(number) for number in range(1, series.number + 1)],
     }
 
 
@@ -204,7 +197,7 @@ def render(console: Console, budget: Mapping[str, Any]) -> None:
 
 
 def _table(releases: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("release", overflow="fold")
     for heading in ("share", "noise"):
         table.add_column(heading, justify="right" if heading == "share" else "left")

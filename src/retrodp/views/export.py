@@ -44,6 +44,7 @@ COLUMNS = (
     "low_all",
     "high_all",
 )
+NUMBERS = COLUMNS[3:]
 Format: TypeAlias = Literal["csv", "jsonl", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.views import words
-from retrodp.views.export import COLUMNS, answer_rows
+from retrodp.views.export import NUMBERS, answer_rows
 from retrodp.views.figures import Grid, grouped, natural, percent, printable
 from retrodp.views.published import TEST, Published
 from retrodp.views.show_revised import newest_rows
@@ -27,7 +27,6 @@ from retrodp.views.vintages import Vintage
 
 FORMAT = 1
 TOP = 10
-_NUMBERS = COLUMNS[3:]
 _ORDERED = {"quantiles", "cdf", "range"}  # kinds whose keys are numbers that are read in order
 _TOGETHER = {"kmeans", "kmedian"}  # kinds whose rows make one picture, in the order of their keys
 _POINTS = '["coreset",'  # how the keys of the points begin that a picture leaves out
@@ -112,7 +111,7 @@ def _release(published: Published, answer: Answer, top: int | None) -> dict[str,
         "bins": None if answer.keys is None else len(answer),
         "error": None if answer.each else grid.text(answer.half),
         "error_all": None if answer.each else grid.text(answer.half_all),
-        "rows": [dict(zip(_NUMBERS, row[3:10], strict=True)) for row in answer_rows(rows, "")],
+        "rows": [dict(zip(NUMBERS, row[3:10], strict=True)) for row in answer_rows(rows, "")],
     }
     if table["kind"] in _ORDERED | _TOGETHER:
         found["rows"].sort(key=lambda row: natural(row["key"]))

@@ -13,13 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from retrodp.views.export import COLUMNS, Row, Selection, rows
+from retrodp.plan.decimals import decimal_text
+from retrodp.views.export import NUMBERS, Row, Selection, rows
 from retrodp.views.figures import grouped, percent, printable
 from retrodp.views.published import Published
 from retrodp.views.tables import bare_table
 from retrodp.views.vintages import Vintage
-
-_NUMBERS = COLUMNS[3:]
 
 
 def newest_rows(
@@ -34,12 +33,23 @@ def newest_rows(
         top: At most so many stamps of a scalar, or bins of the newest stamp; None for all.
         vintage: Of "latest", "first", "all" or a round.
     """
-    first = None
-    if vintage == "first" and top is not None:
-        first = max(1, round_ - max(top, 1) + 1)
-    found = list(
-        rows(published, Selection(releases=(release,), first=first, last=round_, vintage=vintage))
-    )
+
+    def since(first: int | None) -> list[Row]:
+        chosen = Selection(releases=(release,), first=first, last=round_, vintage=vintage)
+        return list(rows(published, chosen))
+
+    found: list[Row] = []
+    if (
+        vintage == "latest"
+        and top is not None
+        and published.plan_of(1) is published.plan_of(round_)
+    ):
+        found = since(round_)  # it has the newest stamps
+        if len(found) < top and not any(row.key for row in found):
+            found = []  # one number a stamp, and older stamps are wanted
+    if not found:
+        first = max(1, round_ - max(top, 1) + 1) if vintage == "first" and top is not None else None
+        found = since(first)
     found.sort(key=lambda row: (-int(row.stamp), -Fraction(row.value), row.round))
     scalar = all(not row.key for row in found)
     if top is not None and not scalar and found:
@@ -48,7 +58,7 @@ def newest_rows(
 
 
 def _row(row: Row) -> dict[str, Any]:
-    numbers = dict(zip(_NUMBERS, row[3:10], strict=True))
+    numbers = dict(zip(NUMBERS, row[3:10], strict=True))
     return {
         "stamp": int(row.stamp),
         "stamp_start": row.stamp_start,
@@ -82,18 +92,6 @@ def render(console: Console, release: Mapping[str, Any], digits: int) -> None:
                 cells.append(Text(printable(row["key"])))
             cells.append(Text(f"round {row['round']:,}"))
             cells.append(Text(grouped(row["value"], digits), style="bold"))
-            cells.append(Text(grouped(_decimal(half), digits)))
+            cells.append(Text(grouped(decimal_text(1, half), digits)))
             table.add_row(*cells)
     console.print(table)
-
-
-def _decimal(number: Fraction) -> str:
-    """Half of a difference of two decimals: a decimal."""
-    digits = 0
-    while number * 10**digits % 1:
-        digits += 1
-    whole = int(number * 10**digits)
-    if not digits:
-        return str(whole)
-    text = str(whole).rjust(digits + 1, "0")
-    return f"{text[:-digits]}.{text[-digits:]}"

@@ -201,11 +201,6 @@ def _values(answer: Answer, key: str | None) -> Iterator[tuple[int, int, int]]:
             yield stamp, steps, answer.spreads[stamp - answer.first_stamp].half
 
 
-def latest_by_stamp(published: Published, release: str, key: str | None = None) -> Triangle:
-    """The triangle of the last published round alone: the series as it is known now."""
-    return triangle(published, release, key, rounds=[published.last_round])
-
-
 def document(
     published: Published,
     release: str,
