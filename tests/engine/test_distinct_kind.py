@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.engine import outlook
 from retrodp.engine.check import check
@@ -31,8 +31,8 @@ from tests.mechanisms.test_distinct import a_ladder, bounds_of, brackets, hashes
 from tests.statistics.test_items import batch, items
 from tests.support.plans import MAX_RECORDS, MODELS, Kind, Model, opened, plan
 from tests.support.rows import Contents, Row, add, delete, ingest
-from tests.support.stores import memory_directory, new_store, published
-from tests.support.uniting import Forget, Pair, difference, pairs
+from tests.support.stores import new_store, published
+from tests.support.uniting import Forget, Pair, difference, few, pairs
 
 RELEASES = """
 [release.products]
@@ -117,26 +117,20 @@ def test_what_is_deleted_leaves_no_item_and_no_bucket(ram: Path, kind: Kind) -> 
         assert [store.ledger.read_totals(name) for name in NAMES] == [{}] * len(NAMES)
 
 
-RUN = settings(
-    max_examples=3,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(3)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=True))
 def test_uniting_streams_with_ids_publish_the_same_bytes(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("ids", model, releases=RELEASES), pair) is None
+    assert difference(plan("ids", model, releases=RELEASES), pair) is None
 
 
 @RUN
 @given(pair=pairs(ids=False))
 def test_uniting_streams_of_points_publish_the_same_bytes(pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("points", releases=RELEASES), pair) is None
+    assert difference(plan("points", releases=RELEASES), pair) is None
 
 
 # One history had an item that came, went and came; the other never heard of it.
@@ -155,8 +149,7 @@ FLIPPED = Pair(
 
 @pytest.mark.parametrize("kind", ["ids", "persons"])
 def test_an_item_that_flipped_is_forgotten_under_every_unit(kind: Kind) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan(kind, releases=RELEASES), FLIPPED) is None
+    assert difference(plan(kind, releases=RELEASES), FLIPPED) is None
 
 
 def test_verify_recomputes_hashes_from_the_survivors(ram: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.engine.check import check
 from retrodp.engine.resolve import resolve
@@ -20,8 +20,8 @@ from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from tests.support.plans import MODELS, Kind, Model, plan
 from tests.support.rows import Contents, Row, add, delete, ingest
-from tests.support.stores import memory_directory, new_store, published
-from tests.support.uniting import Forget, Pair, difference, pairs
+from tests.support.stores import new_store, published
+from tests.support.uniting import Forget, Pair, difference, few, pairs
 
 RELEASES = """
 [release.spread]
@@ -137,26 +137,20 @@ ANSWERS = [
     *("below", "below_by_gift", "between"),
 ]
 
-RUN = settings(
-    max_examples=6,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(6)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=True))
 def test_uniting_streams_with_ids_publish_the_same_bytes(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("ids", model, releases=RELEASES), pair) is None
+    assert difference(plan("ids", model, releases=RELEASES), pair) is None
 
 
 @RUN
 @given(pair=pairs(ids=False))
 def test_uniting_streams_of_points_publish_the_same_bytes(pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("points", releases=RELEASES), pair) is None
+    assert difference(plan("points", releases=RELEASES), pair) is None
 
 
 # The forgotten record was the greatest value, alone in its cell, and made the upper quantile.
@@ -184,8 +178,7 @@ REPLACED = Pair(
 @pytest.mark.parametrize("kind", ["ids", "persons"])
 @pytest.mark.parametrize("pair", [OUTLIER, REPLACED], ids=["outlier", "replaced"])
 def test_chosen_pairs_unite_under_every_unit(kind: Kind, model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan(kind, model, releases=RELEASES), pair) is None
+    assert difference(plan(kind, model, releases=RELEASES), pair) is None
 
 
 def test_verify_recomputes_trees_from_the_survivors(ram: Path) -> None:

@@ -6,20 +6,16 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.engine.store import Store
 from retrodp.plan.plan import Plan
 from tests.support.plans import plan
 from tests.support.rows import add
 from tests.support.stores import memory_directory
-from tests.support.uniting import History, Pair, lived, pairs
+from tests.support.uniting import History, Pair, few, lived, pairs
 
-RUN = settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(8)
 
 
 def compacted(path: Path, made: Plan, history: History) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.store import Store
@@ -18,29 +18,23 @@ from tests.support.answers import raised
 from tests.support.plans import MODELS, Model, dense, plan
 from tests.support.rows import add, delete
 from tests.support.stores import memory_directory
-from tests.support.uniting import Forget, Pair, Planting, difference, lived, pairs
+from tests.support.uniting import Forget, Pair, Planting, difference, few, lived, pairs
 
-RUN = settings(
-    max_examples=15,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(15)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=True))
 def test_uniting_streams_with_ids_publish_the_same_bytes(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("ids", model), pair) is None
+    assert difference(plan("ids", model), pair) is None
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=False))
 def test_uniting_streams_of_points_publish_the_same_bytes(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("points", model), pair) is None
+    assert difference(plan("points", model), pair) is None
 
 
 # A record that lived and died before the meeting, against one that never was.
@@ -68,14 +62,12 @@ PAIRS = [PLAIN, FORGOTTEN, LATE]
 @pytest.mark.parametrize("kind", ["ids", "persons"])
 @pytest.mark.parametrize("pair", PAIRS, ids=["plain", "forgotten", "late"])
 def test_chosen_pairs_unite_under_every_unit(kind: Any, model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan(kind, model), pair) is None
+    assert difference(plan(kind, model), pair) is None
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["plain", "forgotten", "late"])
 def test_chosen_pairs_unite_under_dense_factors(pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, dense(), pair) is None
+    assert difference(dense(), pair) is None
 
 
 def test_before_they_meet_different_histories_differ() -> None:
@@ -144,11 +136,7 @@ def planting(kind: type[_Planted]) -> Planting:
 
 @pytest.mark.parametrize("kind", [_NoiseOfUpdates, _LargestSoFar, _LabelsEverSeen])
 def test_twin_a_mechanism_with_memory_is_caught(kind: type[_Planted]) -> None:
-    with memory_directory() as directory:
-        found = [
-            difference(directory / str(number), plan(), pair, planting(kind))
-            for number, pair in enumerate(PAIRS)
-        ]
+    found = [difference(plan(), pair, planting(kind)) for pair in PAIRS]
     assert any(one is not None for one in found)
 
 
@@ -160,5 +148,4 @@ def test_a_planted_mechanism_without_memory_is_not_caught() -> None:
             answer: Answer = self.inner.release(round_, exact, keys)
             return answer
 
-    with memory_directory() as directory:
-        assert difference(directory, plan(), PLAIN, planting(Honest)) is None
+    assert difference(plan(), PLAIN, planting(Honest)) is None

@@ -6,36 +6,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.mechanisms.answer import Answer
 from tests.support.plans import HORIZON, KINDS, MODELS, Model
 from tests.support.revised import revised
 from tests.support.rows import add, delete
 from tests.support.stores import memory_directory
-from tests.support.uniting import Forget, Pair, difference, lived, pairs
+from tests.support.uniting import Forget, Pair, difference, few, lived, pairs
 
-RUN = settings(
-    max_examples=5,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(5)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=True))
 def test_uniting_streams_with_ids_publish_the_same_past(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, revised("ids", model), pair) is None
+    assert difference(revised("ids", model), pair) is None
 
 
 @pytest.mark.parametrize("model", MODELS)
 @RUN
 @given(pair=pairs(ids=False))
 def test_uniting_streams_of_points_publish_the_same_past(model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, revised("points", model), pair) is None
+    assert difference(revised("points", model), pair) is None
 
 
 PAIRS = {
@@ -64,8 +58,7 @@ PAIRS = {
 def test_chosen_pairs_unite_under_every_unit(kind: Any, model: Model, pair: Pair) -> None:
     if kind == "points":
         pair = _of_points(pair)
-    with memory_directory() as directory:
-        assert difference(directory, revised(kind, model), pair) is None
+    assert difference(revised(kind, model), pair) is None
 
 
 def _of_points(pair: Pair) -> Pair:

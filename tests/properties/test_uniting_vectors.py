@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from retrodp.engine.totals import recount
 from tests.properties.test_uniting import PAIRS
 from tests.support.plans import HORIZON, MODELS, Model, plan
 from tests.support.rows import add, delete, ingest
 from tests.support.stores import memory_directory, new_store, published
-from tests.support.uniting import Pair, difference, lived, pairs
+from tests.support.uniting import Pair, difference, few, lived, pairs
 
 RELEASES = """
 [release.weights]
@@ -43,33 +43,26 @@ kind = "gram"
 of = "amount"
 norm = 10
 """
-RUN = settings(
-    max_examples=5,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+RUN = few(5)
 
 
 @RUN
 @given(pair=pairs(ids=True))
 def test_uniting_streams_with_ids_publish_the_same_bytes(pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("ids", "zcdp", releases=RELEASES), pair) is None
+    assert difference(plan("ids", "zcdp", releases=RELEASES), pair) is None
 
 
 @RUN
 @given(pair=pairs(ids=False))
 def test_uniting_streams_of_points_publish_the_same_bytes(pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan("points", "pure", releases=RELEASES), pair) is None
+    assert difference(plan("points", "pure", releases=RELEASES), pair) is None
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["ids", "persons"])
 @pytest.mark.parametrize("pair", PAIRS, ids=["plain", "forgotten", "late"])
 def test_chosen_pairs_unite_under_every_unit(kind: Any, model: Model, pair: Pair) -> None:
-    with memory_directory() as directory:
-        assert difference(directory, plan(kind, model, releases=RELEASES), pair) is None
+    assert difference(plan(kind, model, releases=RELEASES), pair) is None
 
 
 def test_before_they_meet_every_release_differs() -> None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
 
 from retrodp.engine.store import Store
 from retrodp.plan.plan import Plan
 from tests.support.plans import HORIZON
 from tests.support.rows import Contents, Row, ingest
-from tests.support.stores import new_store, published
+from tests.support.stores import memory_directory, new_store, published
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +168,20 @@ def lived(
     return published(path), survivors
 
 
-def difference(
-    directory: Path, plan: Plan, pair: Pair, planting: Planting | None = None
-) -> tuple[int, str] | None:
+def few(examples: int) -> settings:
+    """So many examples, each of which may take its time on a store of its own."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+
+
+def difference(plan: Plan, pair: Pair, planting: Planting | None = None) -> tuple[int, str] | None:
     """First round and release, from the meeting on, whose published bytes differ; or None."""
-    one, first = lived(directory / "one", plan, pair.one, planting)
-    two, second = lived(directory / "two", plan, pair.two, planting)
+    with memory_directory() as directory:
+        one, first = lived(directory / "one", plan, pair.one, planting)
+        two, second = lived(directory / "two", plan, pair.two, planting)
     assert first[pair.meet - 1 :] == second[pair.meet - 1 :], "the histories do not unite"
     for round_ in range(pair.meet, plan.stream.horizon + 1):
         for release, answer in one[round_].items():
