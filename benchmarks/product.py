@@ -9,7 +9,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -77,8 +77,9 @@ def ingest_table() -> Table:
         "50 rounds of 20,000; a person, a group of 100 and one of 100,000 items each. To the "
         "ledger: read, judged, queued in order, durable. To the statistics: the rounds closed too, "
         "with every record in the ledger and in the totals of a count, a public and an open "
-        "histogram, and published. Updates a second of processor time.",
-        ("ids", "to the ledger", "to the statistics", "seconds", "(cpu)"),
+        "histogram. Published: the releases too, of up to 100,000 open bins in each round. Updates "
+        "a second of processor time; seconds for all of it.",
+        ("ids", "to the ledger", "to the statistics", "published", "seconds", "(cpu)"),
     )
     for ids in ("sorted", "random"):
         with tempfile.TemporaryDirectory(prefix="retrodp-bench-") as name:
@@ -86,7 +87,8 @@ def ingest_table() -> Table:
             measured("rows", MILLION, 50, ids, path)
             job = measured("grow", MILLION, 50, path)
         (wall, cpu), (more_wall, more_cpu) = job.times("ingest"), job.times("close")
-        table.add(ids, MILLION / cpu, MILLION / (cpu + more_cpu), wall + more_wall, cpu + more_cpu)
+        seconds = cpu, cpu + more_cpu - job.found["release_cpu"], cpu + more_cpu
+        table.add(ids, *(MILLION / each for each in seconds), wall + more_wall, cpu + more_cpu)
     return table
 
 
@@ -140,6 +142,20 @@ class Clock:
         self.found[name] = now[0] - self._last[0]
         self.found[f"{name}_cpu"] = now[1] - self._last[1]
         self._last = now
+
+    def watch(self, owner: Any, name: str, part: str) -> None:
+        """From now on add the processor seconds of a function to a part."""
+        real = getattr(owner, name)
+        self.found[f"{part}_cpu"] = 0.0
+
+        def watched(*own: Any, **rest: Any) -> Any:
+            began = time.process_time()
+            try:
+                return real(*own, **rest)
+            finally:
+                self.found[f"{part}_cpu"] += time.process_time() - began
+
+        setattr(owner, name, watched)
 
     def tell(self, what: str) -> None:
         """Say on standard error how far a long job is."""
@@ -288,6 +304,7 @@ def write_rows(size: int, rounds: int, ids: str, path: Path) -> None:
 
 def grow(directory: Path, size: int, rounds: int, path: Path) -> None:
     """A store of the file's records; then a small round; then one person forgotten."""
+    from retrodp.engine import close as closing  # noqa: PLC0415
     from retrodp.engine.store import Store  # noqa: PLC0415
     from retrodp.plan.plan import Plan  # noqa: PLC0415
     from retrodp.stream.sources import read_file, read_frame  # noqa: PLC0415
@@ -297,6 +314,7 @@ def grow(directory: Path, size: int, rounds: int, path: Path) -> None:
     more = made_rows(1000, rounds + 1, size=size, seed=0)
     warm_up()
     clock = Clock()
+    clock.watch(closing, "made", "release")
     with Store.create(directory / "store", plan) as store:
         clock.lap("create")
         clock.found["rows"] = store.ingest(read_file(path, store.layout())).new

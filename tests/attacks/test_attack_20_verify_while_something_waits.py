@@ -15,6 +15,7 @@ from tests.support.answers import values_of
 from tests.support.plans import counting
 from tests.support.rows import add, delete, ingest
 from tests.support.stores import new_store, published
+from tests.support.torn import unlinked
 
 
 def store_with_nine(path: Path) -> Store:
@@ -46,10 +47,7 @@ def test_waiting_deletions_and_forgets_change_no_verdict(ram: Path) -> None:
 def test_a_difference_is_told_by_row_and_no_recomputed_value_is_written(ram: Path) -> None:
     with store_with_nine(ram / "store"):
         pass
-    connection = sqlite3.connect(ram / "store" / "ledger.sqlite")
-    connection.execute("DELETE FROM records WHERE id IN ('id4', 'id5')")
-    connection.commit()
-    connection.close()
+    unlinked(ram / "store" / "ledger.sqlite", ["id4", "id5"])
     with Store.open(ram / "store") as store:
         document = verify(store).document
         [noisy] = values_of(Answer.from_bytes(published(ram / "store")[2]["lines"]))

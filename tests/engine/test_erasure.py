@@ -16,6 +16,7 @@ from retrodp.engine.verify import check_certificate, verify
 from tests.support.plans import HORIZON, Kind, plan
 from tests.support.rows import Contents, Row, add, delete, ingest
 from tests.support.stores import new_store, read_files
+from tests.support.torn import unlinked
 
 ID, PERSON, VALUE = "order-4711-secret", "Eve Adamczyk-Nowak", "rare-orchid-77"
 SECRETS = (ID.encode(), PERSON.encode(), VALUE.encode())
@@ -298,7 +299,8 @@ def test_twin_a_row_that_was_only_unlinked_is_found(ram: Path, kind: Kind) -> No
     path = ram / "store"
     with with_her(path, kind):
         pass
-    _freed(path, "DELETE FROM records WHERE id = :id", "DELETE FROM totals WHERE key >= x'00'")
+    unlinked(path / "ledger.sqlite", [ID])
+    _freed(path, "DELETE FROM totals WHERE key >= x'00'")
     assert where_left(path) == {"/ledger.sqlite": list(SECRETS)}
     store = Store.open(path)
     entries = verify(store, REQUESTS).document["forgotten"]

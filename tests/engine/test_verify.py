@@ -15,6 +15,7 @@ from tests.support.mechanisms import pure
 from tests.support.plans import HORIZON, KINDS, Kind, plan
 from tests.support.rows import Row, add, delete, ingest
 from tests.support.stores import ROOT, fingerprints, new_store, read_files
+from tests.support.torn import unlinked
 
 
 def filled(path: Path, kind: Kind = "ids", *, rounds: int = 3) -> Store:
@@ -68,7 +69,7 @@ def test_tampered_survivors_are_told_by_release_and_row_and_never_by_value(ram: 
     path = ram / "store"
     with filled(path):
         pass
-    changed(path, "ledger.sqlite", "DELETE FROM records WHERE id IN ('id1', 'id2', 'id3')")
+    unlinked(path / "ledger.sqlite", ["id1", "id2", "id3"])
     with Store.open(path) as store:
         verified = verify(store)
         [noisy] = (

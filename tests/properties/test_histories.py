@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import precondition, rule
 
-from retrodp.engine.close import INTAKE
+from retrodp.engine.close import INTAKE, Closing
 from retrodp.stream import lives
 from retrodp.stream.update import Changes, Op, QueuedUpdate, Record
 from tests.properties.machine import HORIZON, Row, StoreMachine, rows
@@ -119,6 +119,7 @@ def test_twin_a_store_that_remembers_early_deletions_is_caught(
         return real(running, kept, **rest)
 
     monkeypatch.setattr(lives, "apply_round", remembering)
+    monkeypatch.setattr(Closing, "_apart", property(lambda _: False))
     machine = HistoriesWithIds()
     try:
         machine.updates_arrive([delete("a", 1)])

@@ -20,7 +20,7 @@ from retrodp.stream.update import Op
 from tests.store.rows import arrivals, contents, new_ledger, run, update
 
 ROOT = Path(__file__).parents[2]
-MANY = [update(f"{number:06d}", value="v" * 100) for number in range(20_000)]
+MANY = [update(f"{number:06d}", value=f"{number:0100d}") for number in range(20_000)]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Needles are found wherever they stand, and short ids only where rows hold them."""
+"""Needles are found wherever they stand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 from retrodp.errors import UsageError
 from retrodp.store import scan
 from retrodp.store.scan import Hit
-from retrodp.stream.update import Changes, Record
-from tests.store.rows import arrivals, new_ledger, update
 
 
 def counted(content: bytes, needle: bytes) -> int:
@@ -81,59 +79,3 @@ def test_hits_name_files_relative_to_the_store(tmp_path: Path) -> None:
         Hit(file="a", needle=0, count=1),
         Hit(file="../shop.rejected.csv", needle=0, count=2),
     ]
-
-
-LONG = "a namespace or person of more than fifty-eight bytes, two of type"
-
-
-@pytest.mark.parametrize("space", ["", "ann", LONG])
-@pytest.mark.parametrize("identifier", ["7", "17", "017", "a longer identifier", LONG])
-@pytest.mark.parametrize(("stamp", "size"), [(0, 0), (1, 3), (300, 100), (70_000, 9000)])
-def test_rows_of_an_id_are_found_by_their_shape(
-    tmp_path: Path, space: str, identifier: str, stamp: int, size: int
-) -> None:
-    ledger = new_ledger(tmp_path)
-    payload = b"\x91\xc5" + size.to_bytes(2, "big") + bytes(size)
-    ledger.apply_changes(Changes([], [Record(space, identifier, stamp, "bob", payload)], 0))
-    ledger.close()
-    hits = scan.scan_ids(scan.files_of(tmp_path), [("", "no"), (space, identifier)], store=tmp_path)
-    assert [(hit.file, hit.needle) for hit in hits] == [("ledger.sqlite", 1)]
-    # The row and its entry in the index by name.
-    assert hits[0].count == 2
-
-
-@pytest.mark.parametrize("round_", [1, 200, 40_000])
-def test_waiting_rows_of_an_id_are_found_by_their_shape(tmp_path: Path, round_: int) -> None:
-    ledger = new_ledger(tmp_path)
-    ledger.enqueue(arrivals(round_, [update("17", at=1_291_161_600_000_000, person="ann")]))
-    ledger.close()
-    hits = scan.scan_ids(scan.files_of(tmp_path), [("", "17")], store=tmp_path)
-    assert hits == [Hit(file="ledger.sqlite", needle=0, count=1)]
-
-
-def test_digits_that_are_no_id_are_not_told(tmp_path: Path) -> None:
-    ledger = new_ledger(tmp_path)
-    draw = random.Random(4)
-    records = [
-        Record("", f"{number}", draw.randrange(400), f"{draw.randrange(9999)}", draw.randbytes(30))
-        for number in range(20_000)
-        if number not in {7, 17, 170}
-    ]
-    ledger.apply_changes(Changes([], records, 0))
-    ledger.close()
-    files = scan.files_of(tmp_path)
-    asked = [("", "7"), ("", "17"), ("", "170"), ("", "18")]
-    hits = scan.scan_ids(files, asked, store=tmp_path)
-    assert files[0].read_bytes().count(b"17") > 1000
-    assert [(hit.needle, hit.count) for hit in hits] == [(3, 2)]
-
-
-def test_a_freed_row_of_a_short_id_is_found_until_it_is_erased(tmp_path: Path) -> None:
-    ledger = new_ledger(tmp_path)
-    record = Record("", "17", 1, None, b"\x90")
-    ledger.apply_changes(Changes([], [record], 0))
-    ledger.apply_changes(Changes([record], [], 0))
-    files = scan.files_of(tmp_path)
-    assert scan.scan_ids(files, [("", "17")], store=tmp_path)
-    ledger.erase()
-    assert scan.scan_ids(scan.files_of(tmp_path), [("", "17")], store=tmp_path) == []

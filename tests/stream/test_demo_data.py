@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from retrodp import demo
@@ -36,7 +37,7 @@ def taken() -> Taken:
     for raw in read_file(demo.data_path(), intake.layout()):
         batch = intake.take(raw, first_open=1)
         tally += batch.tally
-        rounds += batch.arrivals.round
+        rounds += np.asarray(batch.arrivals.round).tolist()
         updates += batch.arrivals.queued()
     return Taken(tally, rounds, updates, lives.apply_round({}, updates))
 

@@ -82,8 +82,19 @@ def test_a_replacement_of_an_unknown_id_is_an_addition() -> None:
     assert apply_round({}, [replace("a", 5, "y")]).begun == [life("a", "y")]
 
 
-def test_a_replacement_by_the_same_record_changes_nothing() -> None:
-    assert apply_round(running(life("a", "x")), [replace("a", 5, "x")]) == Changes([], [], 0)
+@pytest.mark.parametrize(
+    "updates", [[replace("a", 5, "x")], [delete("a", 5), add("a", 6, "x")]], ids=["replace", "anew"]
+)
+def test_a_new_life_of_the_same_record_changes_nothing_and_is_told(
+    updates: list[QueuedUpdate],
+) -> None:
+    changes = apply_round(running(life("a", "x")), updates)
+    assert changes == Changes([], [], 0, again=[life("a", "x")])
+
+
+def test_a_life_that_goes_on_does_not_begin_again() -> None:
+    changes = apply_round(running(life("a", "x")), [add("a", 5, "x"), delete("b", 6)])
+    assert changes == Changes([], [], ignored=1)
 
 
 def test_a_replacement_by_equal_contents_with_another_stamp_is_a_change() -> None:

@@ -7,7 +7,7 @@ mechanism is asked in a round it is asked here once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from retrodp.engine.close import INTAKE, bound_of
 from retrodp.engine.compile import CompiledRelease, keyed
@@ -84,7 +84,7 @@ class Survivors:
             if any(forget.names(record) for forget in arrived.forgets)
         ]
         self._apply(Changes(gone, [], 0))
-        return Changes([*changes.ended, *gone], changes.begun, changes.ignored)
+        return replace(changes, ended=[*changes.ended, *gone])
 
     def _apply(self, changes: Changes) -> None:
         if self.plan.stream.ids:
@@ -158,7 +158,8 @@ def exact_rounds(
         for name, move in moves.items():
             add_into(totals[name], move)
         ended = {*map(_place, changes.ended)}
-        seen = [one for one in changes.begun if round_ > 1 and _place(one) not in ended]
+        lives_begun = [*changes.begun, *changes.again] if round_ > 1 else []
+        seen = [one for one in lives_begun if _place(one) not in ended]
         seen += survivors.records() if round_ == 1 else ()
         rounds.append(
             Round(

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from retrodp.engine.collecting import paused
 from retrodp.engine.compile import CompiledRelease
-from retrodp.engine.states import begun_in, made, read_states
-from retrodp.engine.totals import Totals, add_into, difference, expired_stamp
+from retrodp.engine.kept import KeptTotals
+from retrodp.engine.states import begun_in, made, read_states, watches
+from retrodp.engine.totals import add_additions, add_into, difference, expired_stamp
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import NoiseKeys, encode
 from retrodp.plan.plan import Plan
@@ -22,6 +25,7 @@ from retrodp.store.ledger import Ledger
 from retrodp.stream import lives, multiset
 from retrodp.stream.batch import Batch
 from retrodp.stream.bounding import Bound, within_bound
+from retrodp.stream.queued import Updates, no_updates
 from retrodp.stream.update import Changes, Op, QueuedUpdate, Record
 
 INTAKE = "intake"  # purpose of the key that decides which of a person's ids are kept
@@ -43,6 +47,15 @@ class Closed:
     same_time: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """The updates of a round that were looked at one by one, what they change, and the others."""
+
+    updates: list[QueuedUpdate]
+    changes: Changes
+    alone: Updates
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """Everything a close needs that does not change from round to round."""
@@ -52,23 +65,30 @@ class Closing:
     ledger: Ledger
 
     @paused()
-    def close(self, round_: int, totals: Totals, keys: NoiseKeys) -> Closed:
+    def close(
+        self, round_: int, totals: KeptTotals, keys: NoiseKeys, *, write: bool = True
+    ) -> Closed:
         """Apply the round's updates and forgets, move the totals, make the answers.
 
         Must run inside one transaction of the ledger. `totals` is changed in place; on an error
         the caller throws it away with the transaction.
+
+        Args:
+            round_: To be closed.
+            totals: Of the survivors of the round before.
+            keys: Source of the noise.
+            write: Whether the ledger's totals follow, or are written with a later round.
         """
-        updates = self.ledger.waiting(round_)
-        changes = self._changes(round_, updates, keys)
+        difference_made = self._arrived(round_, keys)
         expiring = {
             stamp: self.ledger.records_with_stamp(stamp)
             for stamp in {expired_stamp(release, round_) for release in self.releases}
             if stamp is not None
         }
-        self.ledger.apply_changes(changes)
+        changes, added = self._applied(difference_made)
         asked = {("", request.value) for request in self.ledger.forgets() if request.kind == "id"}
         forgotten = self._take_out_forgotten()
-        self._remember(round_, updates, asked, keys)
+        self._remember(round_, difference_made.updates, asked, keys)
         moves = difference(
             self.releases,
             self.plan.names,
@@ -77,38 +97,70 @@ class Closing:
             begun=changes.begun,
             with_stamp=expiring.__getitem__,
         )
+        add_additions(moves, self.releases, self.plan.names, round_, added)
         for name, move in moves.items():
-            add_into(totals[name], move)
-            self.ledger.add_totals(name, move, gone=move.keys() - totals[name].keys())
+            totals.move(name, move, write=write)
+        totals.noted(written=write)
         self.ledger.remove_round_from_queue(round_)
         self.ledger.drop_past_memory(round_)
         begun = begun_in(
             self.releases,
             self.plan.names,
             round_,
-            begun=changes.begun,
+            begun=[*changes.begun, *changes.again],
             forgotten=forgotten,
             ledger=self.ledger,
         )
         states = read_states(self.releases, self.ledger, round_ - 1)
-        found = made(self.releases, round_, totals, keys, begun=begun, states=states)
+        found = made(self.releases, round_, totals.read(), keys, begun=begun, states=states)
         self.ledger.states.keep(round_, found.kept)
         return Closed(found.answers, changes.ignored, changes.same_time)
 
-    def _changes(self, round_: int, updates: list[QueuedUpdate], keys: NoiseKeys) -> Changes:
+    def _arrived(self, round_: int, keys: NoiseKeys) -> _Arrived:
+        """What the round does to the lives, as far as that is known before it is done."""
         if not self.plan.stream.ids:
-            return multiset.apply_round(self.ledger.running_points(round_), updates)
-        over = 0
+            updates = self.ledger.waiting(round_)
+            points = self.ledger.running_points(round_)
+            return _Arrived(updates, multiset.apply_round(points, updates), no_updates())
+        alone = no_updates()
+        if self._apart:
+            alone, updates = lives.lone_additions(self.ledger.waiting_columns(round_))
+        else:
+            updates = self.ledger.waiting(round_)
+        arrived, over = updates, 0
         if self.plan.stream.max_records is not None:
             key = keys.fresh_key(release="", purpose=INTAKE, round=round_)
             bounded = within_bound(updates, bound_of(self.plan), key=key)
-            updates, over = bounded.kept, bounded.over
+            arrived, over = bounded.kept, bounded.over
         changes = lives.apply_round(
-            self.ledger.running_for_round(round_),
-            updates,
-            remembered=self._remembered(updates, keys),
+            self.ledger.running({(update.space, update.id) for update in arrived}),
+            arrived,
+            remembered=self._remembered(arrived, keys),
         )
-        return Changes(changes.ended, changes.begun, changes.ignored + over, changes.same_time)
+        ignored = changes.ignored + over
+        changes = replace(changes, ignored=ignored)
+        return _Arrived(updates, changes, alone)
+
+    @property
+    def _apart(self) -> bool:
+        """Whether lone additions can be applied as columns: nothing looks at rows one by one."""
+        stream = self.plan.stream
+        bounded = stream.max_records is not None or stream.remember_deleted is not None
+        return not bounded and not any(map(watches, self.releases))
+
+    def _applied(self, arrived: _Arrived) -> tuple[Changes, Updates]:
+        """Change the survivors; the net difference, additions that begin a life each apart."""
+        changes, added = arrived.changes, arrived.alone
+        self.ledger.apply_changes(changes)
+        if not len(added) or self.ledger.begin_all(added):
+            return changes, added
+        # Rare but in a redelivery: lives of some of the names run, and their rows are ignored.
+        running = self.ledger.running(added.names_of_all())
+        free = np.array([name not in running for name in added.names_of_all()], np.bool_)
+        left = added.take(np.flatnonzero(free))
+        self.ledger.begin_all(left)
+        ignored = changes.ignored + len(added) - len(left)
+        return replace(changes, ignored=ignored), left
 
     def _remembered(
         self, updates: list[QueuedUpdate], keys: NoiseKeys

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrodp import _check
 from retrodp.errors import (
     BackupError,
     KeyMismatchError,
@@ -110,8 +111,14 @@ class StoreFiles:
         return read_plans(self.directory, self.read_epoch())[-1]
 
 
+def require_plan(plan: object) -> None:
+    """Raise `UsageError` for anything but a plan, a path to one for example."""
+    _check.instance(Plan, plan=plan, expected="a Plan, as Plan.load(path) reads it from a file")
+
+
 def require_same_plan(given: Plan, resolved: ResolvedPlan) -> None:
     """Raise `PlanChangedError` unless the plan says what the store was created with."""
+    require_plan(given)
     if given.to_dict() == dict(resolved.plan):
         return
     changed = sorted(_differences("", given.to_dict(), resolved.plan))

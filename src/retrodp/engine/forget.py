@@ -119,7 +119,7 @@ def asked(ids: Iterable[str], persons: Iterable[str]) -> list[Forgotten]:
             raise UsageError(f"An empty {kind} cannot be forgotten.", do="Name it.")
         requests.append(Forgotten(kind, text, system_bytes(SALT_BYTES).hex()))
     if not requests:
-        raise UsageError("Nothing to forget was named.", do="Give --id, --person or --file.")
+        raise UsageError("Nothing to forget was named.", do="Name ids or persons.")
     return requests
 
 

@@ -145,7 +145,7 @@ def begun_in(
         forgotten: Lives that its forgets end; of those that begin in it nothing is ever seen.
         ledger: Of the survivors, all of which round 1 sees begin.
     """
-    if not any(map(_watches, releases)):
+    if not any(map(watches, releases)):
         return {}
     if round_ == 1:
         records = [record for batch in ledger.survivors() for record in batch]
@@ -163,7 +163,7 @@ def seen_to_begin(
 ) -> Totals:
     """What the releases that watch see of records that begin in a round and survive it."""
     found: Totals = {}
-    for release in filter(_watches, releases):
+    for release in filter(watches, releases):
         live = [record for record in records if release.live(record.stamp, round_)]
         seen = _shown(release, live, names)
         found[release.name] = {place: amount for place, amount in seen.items() if amount}
@@ -179,7 +179,8 @@ def _shown(
     return release.statistic.encode(batch)
 
 
-def _watches(release: CompiledRelease) -> bool:
+def watches(release: CompiledRelease) -> bool:
+    """Whether a release looks at what begins in a round, record by record."""
     return isinstance(release.mechanism, Stateful) and release.mechanism.watches
 
 

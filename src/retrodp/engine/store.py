@@ -19,7 +19,7 @@ import msgspec
 
 from retrodp.engine.close import Closing
 from retrodp.engine.compile import CompiledRelease, compile_plan, keyed
-from retrodp.engine.creation import create_files, finish_creation, require_new
+from retrodp.engine.creation import create_files, finish_creation, first_horizon, require_new
 from retrodp.engine.crossing import NextEpoch, complete, cross
 from retrodp.engine.files import (
     TEST_ID,
@@ -29,13 +29,13 @@ from retrodp.engine.files import (
     require_same_plan,
 )
 from retrodp.engine.forget import Forgotten, Receipt, asked, note, require_nameable
+from retrodp.engine.kept import KeptTotals
 from retrodp.engine.outcomes import Ingested, Release
 from retrodp.engine.resolve import resolve
 from retrodp.engine.running import Running
 from retrodp.engine.states import keepers
 from retrodp.engine.succession import require_next, require_over
 from retrodp.engine.taking import Taking, deletions, keyed_digest
-from retrodp.engine.totals import Totals
 from retrodp.errors import (
     HorizonExceededError,
     RoundClosedError,
@@ -92,7 +92,7 @@ class Store:
         self._key = self._keeper.read()
         self._compiled = keyed(compile_plan(self.plan, self.resolved), self._key.tree)
         self._releases.before = self._running.before
-        self._totals: Totals | None = None
+        self._totals = KeptTotals(self._compiled, self.plan.names, self._ledger)
 
     def _complete(self) -> None:
         """See that all parts agree, and do what an interrupted command left undone."""
@@ -105,6 +105,7 @@ class Store:
             number = self.epoch.number
             require_agreement(self._ledger, self._releases, self._key, self.resolved, number)
             self._finish_close()
+        self._totals.catch_up()
         if self.over and self._ledger.forgets():
             self._forget_at_once()
 
@@ -134,7 +135,7 @@ class Store:
             plan: Resolved now, once for all.
             key: Where the key is kept; by default `DIR.key` beside the directory.
         """
-        tree, store_id = KeyTree.generate(plan.of_epoch(1).stream.horizon)
+        tree, store_id = KeyTree.generate(first_horizon(plan))
         return cls._create(Path(directory), plan, key, tree=tree, store_id=store_id)
 
     @classmethod
@@ -150,7 +151,7 @@ class Store:
             name: Names the store; part of its key.
         """
         store_id = TEST_ID + name
-        tree = KeyTree.from_root(root, store_id.encode(), plan.of_epoch(1).stream.horizon)
+        tree = KeyTree.from_root(root, store_id.encode(), first_horizon(plan))
         return cls._create(Path(directory), plan, None, tree=tree, store_id=store_id, root=root)
 
     @classmethod
@@ -327,8 +328,8 @@ class Store:
         return self._taking.take(read_frame(frame, layout), default_at=now)
 
     def delete(self, ids: Iterable[str]) -> Ingested:
-        """Delete records by id in the open round; under a person unit use `add` with op."""
-        return self.add(deletions(self.plan, ids))
+        """Delete by id in the open round, a text being one id; for persons use `add` with op."""
+        return self.add(deletions(self.plan, [ids] if isinstance(ids, str) else ids))
 
     def _finish_crossing(self) -> None:
         if complete(self._files, keeper=self._keeper, ledger=self._ledger):
@@ -361,6 +362,10 @@ class Store:
         Raises:
             HorizonExceededError: Every round of the plan is closed.
         """
+        return self._close(followed=False)
+
+    def _close(self, *, followed: bool) -> Release:
+        """Close the open round; of one that others follow at once the totals are written later."""
         self._finish_close()  # of the round before, if its last steps failed
         round_ = self._open_round()
         if round_ > self._running.horizon:
@@ -368,9 +373,9 @@ class Store:
             self._begin(NextEpoch.by_itself(self._running, self._ledger, self._files))
             round_ = self._open_round()
         try:
-            answers = self._commit(round_, self._read_totals())
+            answers = self._commit(round_, write=not followed)
         except BaseException:
-            self._totals = None  # changed in place, but the transaction was not
+            self._totals.lose()  # changed in place, but the transaction was not
             raise
         self._finish_close()
         return Release(self.round, {answer.release: answer for answer in answers})
@@ -395,7 +400,7 @@ class Store:
         self.require_closable(through, now=now)
         todo = max(0, through - self.round)
         for done in range(1, todo + 1):
-            self.close_round()
+            self._close(followed=done < todo)
             if progress is not None:
                 progress(done, todo)
         return todo
@@ -405,22 +410,17 @@ class Store:
         self._require_running()
         self._running.require_closable(through, now=now)
 
-    def _read_totals(self) -> Totals:
-        if self._totals is None:
-            self._totals = {
-                release.name: self._ledger.read_totals(release.name) for release in self._compiled
-            }
-        return self._totals
-
-    def _commit(self, round_: int, totals: Totals) -> tuple[Answer, ...]:
+    def _commit(self, round_: int, *, write: bool) -> tuple[Answer, ...]:
         """Step 1: updates, release and round, in one transaction."""
         with self._ledger.transaction():
             closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
-            closed = closing.close(round_, totals, self._key.tree)
+            closed = closing.close(round_, self._totals, self._key.tree, write=write)
             answers = self.numbered(closed.answers)
             content = {answer.release: answer.to_bytes() for answer in answers}
             self._ledger.set_pending(round_, msgspec.msgpack.encode(content))
             self._ledger.advance(round_)
+        if write:
+            self._totals.kept()
         self._ignored += closed.ignored
         self._same_time += closed.same_time
         return answers
@@ -505,7 +505,7 @@ class Store:
     # Forgetting.
 
     def forget(self, ids: Iterable[str] = (), *, persons: Iterable[str] = ()) -> list[Receipt]:
-        """Forget records by id, or all records of persons, from the open round on.
+        """Forget records by id, or all of persons, from the open round on; a text is one name.
 
         What matches is taken out when the open round closes, last of all its updates; updates of
         theirs that still wait are dropped. Bytes are erased when the store is closed or settled.
@@ -514,7 +514,7 @@ class Store:
         Returns:
             One receipt a request, the same whether or not anything matched.
         """
-        requests = asked(ids, persons)
+        requests = asked(*([own] if isinstance(own, str) else own for own in (ids, persons)))
         require_nameable(requests, self.plan)
         self._finish_crossing()
         with self._ledger.transaction():
@@ -546,8 +546,9 @@ class Store:
 
     def _take_out_forgotten(self, *, also: Callable[[], None] = lambda: None) -> None:
         closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
-        self._totals = None
+        self._totals.lose()
         with self._ledger.transaction():
+            self._totals.catch_up()
             closing.forget(self._ledger.round)
             also()
 

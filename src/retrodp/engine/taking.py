@@ -55,7 +55,7 @@ class Taking:
                 refused += taken.refused
                 if not dry_run:
                     new += self.ledger.enqueue(taken.arrivals)
-                    last = max(last, *taken.arrivals.round, 0)
+                    last = max(last, *taken.arrivals.rounds(), 0)
             if digest is not None and last:
                 self.ledger.take_source(digest, last)
         return Ingested(tally, tuple(refused), new)

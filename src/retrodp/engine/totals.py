@@ -9,21 +9,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from retrodp.engine.compile import CompiledRelease
+from retrodp.errors import CapacityError
 from retrodp.stream.batch import Batch
+from retrodp.stream.queued import Updates
 from retrodp.stream.update import Record
 
 Totals = dict[str, dict[bytes, int]]
 
+_END = 1 << 63
+
 
 def add_into(totals: dict[bytes, int], difference: Mapping[bytes, int], sign: int = 1) -> None:
     """Add a difference in place; a coordinate that becomes 0 leaves, so no label is remembered."""
+    found = totals.get
     for label, amount in difference.items():
-        total = totals.get(label, 0) + sign * amount
+        total = found(label, 0) + sign * amount
         if total:
             totals[label] = total
         else:
             totals.pop(label, None)
+
+
+def add_within(totals: dict[bytes, int], difference: Mapping[bytes, int], *, release: str) -> None:
+    """The same for a release's kept totals, which the ledger holds in 64 bits.
+
+    Raises:
+        CapacityError: A total left them; what was added is to be thrown away.
+    """
+    found, sums = totals.get, []
+    for label, amount in difference.items():
+        total = found(label, 0) + amount
+        if total:
+            totals[label] = total
+            sums.append(total)
+        else:
+            totals.pop(label, None)
+    if sums and not -_END <= min(sums) <= max(sums) < _END:
+        raise CapacityError(
+            f"A total of release {release} does not fit 64 bits; nothing was changed.",
+            expected="counts and sums, in steps, between -2^63 and 2^63 - 1",
+            do="Use a coarser step, or correct the rows with huge counts.",
+        )
 
 
 def expired_stamp(release: CompiledRelease, round_: int) -> int | None:
@@ -65,6 +94,22 @@ def difference(
     return moves
 
 
+def add_additions(
+    moves: Totals,
+    releases: Sequence[CompiledRelease],
+    names: Sequence[str],
+    round_: int,
+    added: Updates,
+) -> None:
+    """Add to a difference, in place, what additions do to it that begin a life each."""
+    for release, batch in _live_additions(releases, names, round_, added):
+        move = release.statistic.encode(batch)
+        if moves[release.name]:
+            add_into(moves[release.name], move)
+        else:
+            moves[release.name] = move
+
+
 def recount(
     releases: Sequence[CompiledRelease],
     names: Sequence[str],
@@ -97,3 +142,19 @@ def _live_batches(
             yield release, everything
         elif live:
             yield release, Batch.of_records(live, names)
+
+
+def _live_additions(
+    releases: Sequence[CompiledRelease], names: Sequence[str], round_: int, added: Updates
+) -> Iterator[tuple[CompiledRelease, Batch]]:
+    """As `_live_batches`, of what additions write."""
+    if not len(added):
+        return
+    everything = Batch.of_updates(added, names)
+    stamps, places = np.unique(added.stamp, return_inverse=True)
+    for release in releases:
+        live = np.array([release.live(stamp, round_) for stamp in stamps.tolist()], np.bool_)
+        if live.all():
+            yield release, everything
+        elif live.any():
+            yield release, Batch.of_updates(added.take(np.flatnonzero(live[places])), names)

@@ -21,6 +21,7 @@ from retrodp.engine.states import keepers, made, read_states, remembering
 from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
 from retrodp.mechanisms.answer import Answer
+from retrodp.noise.factors.gathered import Blocks
 from retrodp.noise.key import system_bytes
 from retrodp.statistics.contract import Keyed
 from retrodp.statistics.revised import ByStamp, labelled
@@ -226,8 +227,11 @@ def openable_rounds(store: Store) -> dict[str, int]:
     opened = {}
     for release in store.releases:
         factor = release.mechanism.factor
+        blocks = getattr(release.mechanism, "gathered", Blocks(horizon=store.horizon, length=1))
         opened[release.name] = sum(
-            all(factor.last(node) >= mark for node, _ in factor.nodes(round_))
+            all(
+                blocks.end(factor.last(node)) >= mark for node, _ in factor.nodes(blocks.of(round_))
+            )
             for round_ in range(1, min(store.ledger.round, mark - 1) + 1)
         )
     return opened

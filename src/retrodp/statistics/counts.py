@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from retrodp.plan.columns import Column
 from retrodp.plan.expression import Expression
 from retrodp.statistics.contract import Component
@@ -14,6 +16,8 @@ from retrodp.statistics.label import BinLabels
 from retrodp.stream.batch import Batch
 
 SCALAR = b""
+_MOST_BINS = 1 << 62
+"""Of products of distinct values that one number still tells apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,10 @@ class Count:
 
     def encode(self, batch: Batch) -> dict[bytes, int]:
         """Records per coordinate; a coordinate is a label, or empty without `by`."""
+        if self.where is None and self.by is not None:
+            found = _counted(self.by, batch)
+            if found is not None:
+                return found
         return summed(self.by, batch, kept_counts(self.where, batch))
 
 
@@ -93,6 +101,30 @@ def kept_counts(where: Expression | None, batch: Batch) -> list[int]:
         return counts
     kept = where.evaluate(batch.columns, batch.length).tolist()
     return [count if keep else 0 for count, keep in zip(counts, kept, strict=True)]
+
+
+def _counted(by: BinLabels, batch: Batch) -> dict[bytes, int] | None:
+    """Records per bin, counted by distinct values; None where those are not at hand."""
+    columns = [batch.coded[one.name] for one in by.columns if one.name in batch.coded]
+    if len(columns) < len(by.columns) or not (batch.counts == 1).all():
+        return None
+    codes, size = columns[0].codes, len(columns[0].distinct)
+    for column in columns[1:]:
+        codes, size = codes * len(column.distinct) + column.codes, size * len(column.distinct)
+        if size >= _MOST_BINS:
+            return None
+    if len(columns) == 1:
+        numbers = columns[0].counts()
+        bins = np.flatnonzero(numbers)
+        numbers = numbers[bins]
+    else:
+        bins, numbers = np.unique(codes, return_counts=True)
+    values: list[list[object]] = []
+    for column in reversed(columns):
+        bins, places = np.divmod(bins, len(column.distinct))
+        values.insert(0, [column.distinct[place] for place in places.tolist()])
+    labels = by.coordinates(values)
+    return dict(zip(labels, numbers.tolist(), strict=True))
 
 
 def summed(by: BinLabels | None, batch: Batch, weights: Sequence[int]) -> dict[bytes, int]:

@@ -32,6 +32,18 @@ class BinLabels:
         ]
         return f"[{','.join(parts)}]"
 
+    def coordinates(self, columns: Sequence[Sequence[object]]) -> list[bytes]:
+        """Labels of many bins, as the bytes of a coordinate; `columns` hold a value a bin each."""
+        if len(columns) == 1:
+            texts = [
+                value
+                if isinstance(value, str) and value and value[0] != "["
+                else self.text([value])
+                for value in columns[0]
+            ]
+            return [text.encode() for text in texts]
+        return [self.text(values).encode() for values in zip(*columns, strict=True)]
+
 
 def bare_or_array(text: str) -> str:
     """A text as it stands, unless it is empty or looks like a JSON array; then an array of it."""

@@ -20,12 +20,15 @@ from typing import Literal
 
 from retrodp.errors import RoundClosedError, StoreCorruptError, UsageError
 from retrodp.store import compact, erase, memory, queue, schema_sql, shift, totals
+from retrodp.store.chunks import ChunkQueue
 from retrodp.store.database import Database, check_head, create_file
 from retrodp.store.mentions import Mention, mentions
-from retrodp.store.queue import Forget
+from retrodp.store.packs import RecordTable
+from retrodp.store.queue import Forget, PointQueue, Queue
 from retrodp.store.scan import scan
 from retrodp.store.states import States
-from retrodp.store.survivors import Point, PointTable, RecordTable, Survivors
+from retrodp.store.survivors import Point, PointTable, Survivors
+from retrodp.stream.queued import Updates
 from retrodp.stream.update import Arrivals, Changes, QueuedUpdate, Record
 
 _NAME = "The ledger"
@@ -56,6 +59,7 @@ class Ledger:
         self._database = Database(str(path), name=_NAME, pragmas=_PRAGMAS)
         self._ids = True
         self._survivors: Survivors = RecordTable(self._database)
+        self._queue: Queue = ChunkQueue(self._database)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r})"
@@ -84,6 +88,7 @@ class Ledger:
             "test": str(int(test)),
             "round": "0",
             "erase_due": "0",
+            "totals_behind": "0",
         }
         with ledger.transaction():
             for statement in schema_sql.statements(schema_sql.COMMON + survivors):
@@ -125,11 +130,17 @@ class Ledger:
 
     def _recognise(self) -> None:
         self._ids = self.meta("ids") != "0"
-        self._survivors = RecordTable(self._database) if self._ids else PointTable(self._database)
+        if self._ids:
+            self._survivors = RecordTable(self._database)
+            self._queue = ChunkQueue(self._database)
+        else:
+            self._survivors = PointTable(self._database)
+            self._queue = PointQueue(self._database)
 
     def check_integrity(self) -> None:
         """Raise `StoreCorruptError` if the file is damaged."""
-        if self._database.rows("PRAGMA quick_check(1)") != [("ok",)]:
+        whole = self._database.rows("PRAGMA quick_check(1)") == [("ok",)]
+        if not whole or not self._survivors.agree():
             raise StoreCorruptError(
                 "The ledger is damaged.",
                 do="Restore the store from a back-up with `retrodp restore`.",
@@ -146,6 +157,12 @@ class Ledger:
     def transaction(self) -> Iterator[None]:
         """All that is written inside, or nothing of it: by exception, crash or full disk."""
         with self._database.transaction():
+            yield
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Part of the open transaction, or a transaction of its own."""
+        with self._database.joined():
             yield
 
     # What is known of the store.
@@ -223,9 +240,10 @@ class Ledger:
             fingerprint: Of the next epoch's resolved plan.
         """
         with self._database.joined():
-            shift.shift(self._database, self.round, ids=self._ids)
+            shift.shift(self._database, self._queue, self._survivors, self.round)
             for release in totals.releases(self._database):
                 totals.replace(self._database, release, {})
+            self.note_totals(behind=False)
             self.set_meta("fingerprint", fingerprint)
             self.set_meta("round", "0")
             self.begin_epoch(digest)
@@ -277,19 +295,24 @@ class Ledger:
             RoundClosedError: A row belongs to a closed round; nothing was taken.
             CapacityError: A number does not fit 64 bits; nothing was taken.
         """
-        if arrivals.round and min(arrivals.round) <= self.round:
+        if len(arrivals) and min(arrivals.rounds()) <= self.round:
             raise RoundClosedError("A row belongs to a round that is closed; nothing was taken.")
         with self._database.joined():
-            return queue.enqueue(self._database, arrivals, ids=self._ids)
+            return self._queue.enqueue(arrivals)
 
     def waiting(self, round_: int) -> list[QueuedUpdate]:
         """Updates of a round, sorted by (space, id, at, rank, payload, stamp)."""
-        return queue.waiting(self._database, round_)
+        return self._queue.waiting(round_)
+
+    def waiting_columns(self, round_: int) -> Updates:
+        """The same as columns; of a stream with ids."""
+        if not isinstance(self._queue, ChunkQueue):
+            raise UsageError("The records of this store have no ids.")
+        return self._queue.updates(round_)
 
     def latest_waiting(self, round_: int) -> int | None:
         """Latest `at` among the updates that wait for a round; None if none does."""
-        found = self._database.value("SELECT max(at) FROM queue WHERE round = ?", (round_,))
-        return None if found is None else int(found)
+        return self._queue.latest(round_)
 
     def waiting_count(self) -> int:
         """Updates that wait, of all rounds, multiplicities included. For the operator only."""
@@ -297,26 +320,25 @@ class Ledger:
 
     def waiting_rounds(self) -> dict[int, int]:
         """Updates that wait, by round. For the operator only."""
-        return dict(self._database.rows("SELECT round, sum(n) FROM queue GROUP BY round"))
+        return self._queue.rounds()
 
     def remove_round_from_queue(self, round_: int) -> None:
         """Remove the updates of a round; a deletion or replacement among them makes erasing due."""
         with self._database.joined():
-            if queue.ends_something(self._database, round_):
+            if self._queue.remove(round_):
                 self.mark_erase_due()
-            self._database.execute("DELETE FROM queue WHERE round = ?", (round_,))
 
     def drop_waiting_of_id(self, identifier: str, space: str | None = None) -> int:
         """Remove all waiting updates of an id, in one namespace or (None) in all."""
         with self._database.joined():
             self.mark_erase_due()
-            return queue.drop_id(self._database, identifier, space)
+            return self._queue.drop_id(identifier, space)
 
     def drop_waiting_of_person(self, person: str) -> int:
         """Remove all waiting updates of a person."""
         with self._database.joined():
             self.mark_erase_due()
-            return queue.drop_person(self._database, person)
+            return self._queue.drop_person(person)
 
     def add_forget(
         self, kind: Literal["id", "person"], value: str, space: str | None = None
@@ -365,9 +387,26 @@ class Ledger:
 
     def running_for_round(self, round_: int) -> dict[tuple[str, str], Record]:
         """Running life of every (space, id) that the waiting updates of a round name."""
+        return self._records.running(self.waiting_columns(round_).names_of_all())
+
+    def running(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+        """Running life of each of these (space, id) that has one."""
+        return self._records.running(names)
+
+    @property
+    def _records(self) -> RecordTable:
         if not isinstance(self._survivors, RecordTable):
             raise UsageError("The records of this store have no ids.")
-        return self._survivors.running(round_)
+        return self._survivors
+
+    def begin_all(self, updates: Updates) -> bool:
+        """Put in what these additions write, each of a name of its own.
+
+        Returns:
+            False if a life of one of the names is running; then nothing was put in.
+        """
+        with self._database.joined():
+            return self._records.begin_all(updates)
 
     def running_points(self, round_: int) -> dict[Point, Record]:
         """Surviving (stamp, payload) of every point that the waiting updates of a round name."""
@@ -396,6 +435,14 @@ class Ledger:
     def records_with_stamp(self, stamp: int) -> list[Record]:
         """Survivors of one stamp round."""
         return self._survivors.with_stamp(stamp)
+
+    def columns_with_stamp(self, stamp: int) -> Updates:
+        """Survivors of one stamp round of a stream with ids, as the additions that write them."""
+        return self._records.columns_with_stamp(stamp)
+
+    def survivor_columns(self) -> Iterator[Updates]:
+        """All survivors of a stream with ids, as the additions that write them, in many parts."""
+        return self._records.columns()
 
     def records_of_persons(self, persons: Collection[str]) -> list[Record]:
         """Survivors of some persons; reads all survivors once for every few hundred persons."""
@@ -428,6 +475,20 @@ class Ledger:
         """Put these totals in the place of all totals of a release."""
         with self._database.joined():
             totals.replace(self._database, release, values)
+
+    def set_totals(self, release: str, values: Mapping[bytes, int]) -> None:
+        """Set some totals of a release; `CapacityError` if one is outside 64 bits."""
+        with self._database.joined():
+            totals.put(self._database, release, values)
+
+    @property
+    def totals_behind(self) -> bool:
+        """Whether rounds were closed whose totals are still to be written."""
+        return self.meta("totals_behind") != "0"
+
+    def note_totals(self, *, behind: bool) -> None:
+        """Note whether the totals are behind the survivors."""
+        self.set_meta("totals_behind", str(int(behind)))
 
     def set_pending(self, round_: int, content: bytes) -> None:
         """Keep the release of a round until it is published; at most one is kept."""
@@ -476,6 +537,8 @@ class Ledger:
             self.erase()
         if self._database.in_transaction:
             raise UsageError("The ledger cannot be rewritten inside a transaction.")
+        with self._database.joined():
+            self._queue.unite()
         try:
             compact.compact(self._database, self._path)
         except OSError as error:
@@ -502,9 +565,9 @@ class Ledger:
     def forget_everything(self) -> None:
         """Take out every record, total and waiting row, and erase; the store's facts stay."""
         with self.transaction():
-            survivors = "records" if self._ids else "multiset"
-            tables = ("queue", "forgets", "totals", "pending", "remembered", "sources", survivors)
-            for table in tables:
+            survivors = ("packs", "names") if self._ids else ("multiset",)
+            tables = ("queue", "forgets", "totals", "pending", "remembered", "sources")
+            for table in (*tables, *survivors):
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
             self.states.purge()
         self.erase()

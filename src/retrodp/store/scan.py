@@ -1,29 +1,30 @@
 """Looking for plaintext in the bytes of every file of a store.
 
 Promise: finds every place where a needle's bytes stand, whatever the file is (database, log,
-journal, rejected rows, leftovers), without understanding it. Reads in chunks; holds no file whole.
+journal, rejected rows, leftovers), without understanding it; and, for `borders` knows how a
+database is cut into pages, also where they stand in two parts. Reads in chunks; holds no file
+whole.
 
 What a scan of bytes can honestly say. A needle of 8 bytes or more that is not part of a longer
 survivor does not occur by chance. A short one does: the two bytes "17" stand in any large file
-thousands of times. So `scan` refuses needles under 4 bytes, and for ids there is `scan_ids`, which
-looks for an id of any length inside the shape of the ledger's own rows: the header that SQLite
-writes before a row tells the lengths of namespace and id, so a live, freed or half-overwritten
-copy of a row is found and digits elsewhere are not. What lives is asked of the ledger itself
+thousands of times. So `scan` refuses needles under 4 bytes. What lives is asked of the ledger itself
 (`Ledger.mentions`), exactly and for any length.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from retrodp.errors import UsageError
+from retrodp.store.borders import split_counts
 
 LEAST_BYTES = 4
 _CHUNK_BYTES = 1 << 23
@@ -77,16 +78,15 @@ def scan(files: Iterable[Path], needles: Sequence[bytes], *, store: Path) -> lis
     if any(len(needle) < LEAST_BYTES for needle in needles):
         raise UsageError(
             f"A needle of fewer than {LEAST_BYTES} bytes stands in every file by chance.",
-            do="Use scan_ids for short ids and Ledger.mentions for other short values.",
+            do="Use Ledger.mentions for short values.",
         )
     if not needles:
         return []
-    index = _Index(needles)
+    index, distinct = _Index(needles), list(dict.fromkeys(needles))
     hits: list[Hit] = []
     for path in files:
-        counts: Counter[bytes] = Counter()
-        for start, window in _windows(path, index.longest - 1):
-            index.count(window, start, counts)
+        counts = Counter(needle for needle, _ in _found(path, index))
+        counts += split_counts(path, distinct, partial(_search, path))
         name = os.path.relpath(path, store)
         hits += [
             Hit(file=name, needle=number, count=counts[needle])
@@ -96,27 +96,17 @@ def scan(files: Iterable[Path], needles: Sequence[bytes], *, store: Path) -> lis
     return hits
 
 
-def scan_ids(files: Iterable[Path], ids: Sequence[tuple[str, str]], *, store: Path) -> list[Hit]:
-    """Where rows of the ledger with these (namespace, id) stand, live or freed; for short ids.
+def _search(path: Path, needles: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+    return _found(path, _Index(needles)) if needles else iter(())
 
-    Looks for the shapes of the rows of survivors, of their index by name, and of waiting updates.
-    Time: about 1 s for 200 MB and ids of one length.
-    """
-    groups: defaultdict[tuple[str, int], dict[bytes, int]] = defaultdict(dict)
-    for number, (space, identifier) in enumerate(ids):
-        text = identifier.encode()
-        groups[space, len(text)][text] = number
-    shapes = [_RowShape(space, texts) for (space, _), texts in groups.items()]
-    longest = max((shape.longest for shape in shapes), default=1)
-    hits: list[Hit] = []
-    for path in files:
-        counts: Counter[int] = Counter()
-        for start, window in _windows(path, longest - 1):
-            for shape in shapes:
-                counts.update(shape.found(window, start))
-        name = os.path.relpath(path, store)
-        hits += [Hit(file=name, needle=number, count=counts[number]) for number in sorted(counts)]
-    return hits
+
+def _found(path: Path, index: _Index) -> Iterator[tuple[bytes, int]]:
+    """Needles, each with the place where it begins in the file."""
+    before = 0
+    for start, window in _windows(path, index.longest - 1):
+        for needle, place in index.found(window, start):
+            yield needle, before - start + place
+        before += len(window) - start
 
 
 class _Index:
@@ -138,8 +128,8 @@ class _Index:
         words = np.fromiter(self._needles, np.uint32, len(self._needles))
         self._table[self._hashed(words)] = True
 
-    def count(self, window: bytes, start: int, counts: Counter[bytes]) -> None:
-        """Count the needles that end after the first `start` bytes of the window."""
+    def found(self, window: bytes, start: int) -> Iterator[tuple[bytes, int]]:
+        """The needles that end after the first `start` bytes of the window, and where."""
         for shift in range(4):
             length = (len(window) - shift) // 4
             if length <= 0:
@@ -152,7 +142,7 @@ class _Index:
                     if begin >= 0 and begin + size > start:
                         text = window[begin : begin + size]
                         if text in wanted:
-                            counts[text] += 1
+                            yield text, begin
 
     def _hashed(self, words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return (words * np.uint32(2654435761)) >> self._drop
@@ -177,82 +167,3 @@ def _windows(path: Path, overlap: int) -> Iterator[tuple[int, bytes]]:
 def _named_after(path: Path) -> Iterator[Path]:
     if path.parent.is_dir():
         yield from (one for one in path.parent.iterdir() if one.name.startswith(path.name + "."))
-
-
-class _RowShape:
-    """Rows of the ledger that hold a namespace and one of several ids of one length.
-
-    A row is the length of its header, the serial type of each column, then the columns. The types
-    of namespace and id stand side by side: first in the index of `records` by name, second and
-    third in `records` (after the stamp) and in `queue` (after the round).
-    """
-
-    def __init__(self, space: str, texts: Mapping[bytes, int]) -> None:
-        self._texts = texts
-        self._space = space.encode()
-        self._size = len(next(iter(texts)))
-        self._lengths = _text_type(len(self._space)) + _text_type(self._size)
-        self._tails = np.array(sorted(map(_tail, texts)), np.uint64)
-        # Two bytes before the types, at most 17 of other columns before the id.
-        self.longest = 2 + len(self._lengths) + _MOST_BEFORE + len(self._space) + self._size
-
-    def found(self, window: bytes, start: int) -> Iterator[int]:
-        """Numbers of the ids found in rows that end after the first `start` bytes."""
-        raw = np.frombuffer(window, np.uint8)
-        types = self._types(raw)
-        one, two = raw[types - 1].astype(np.int64), raw[types - 2].astype(np.int64)
-        one -= len(self._lengths) - 2
-        column = _COLUMN_BYTES[raw[types - 1]]
-        two -= len(self._lengths) - 2
-        gaps = (
-            np.where(one == 4, 1, -1),  # the index by name
-            np.where((two >= 6) & (two <= 9) & (column >= 0), two - 4 + column, -1),  # records
-            np.where((two >= 11) & (two <= 14) & (column >= 0), two - 4 + column, -1),  # queue
-        )
-        ends = np.concatenate([types[gap >= 0] + gap[gap >= 0] for gap in gaps])
-        ends += len(self._lengths) + len(self._space) + self._size
-        ends = ends[(ends <= len(raw)) & (ends > start)]
-        for end in ends[np.isin(_tails(raw, ends, self._size), self._tails)].tolist():
-            begin = end - self._size
-            number = self._texts.get(window[begin:end])
-            if number is not None and window.endswith(self._space, 0, begin):
-                yield number
-
-    def _types(self, raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-        """Where the types of namespace and id stand, from the third byte on."""
-        first, second, *rest = self._lengths
-        places = np.flatnonzero((raw[2:-1] == first) & (raw[3:] == second)) + 2
-        for offset, byte in enumerate(rest, 2):
-            places = places[places + offset < len(raw)]
-            places = places[raw[places + offset] == byte]
-        return places
-
-
-_MOST_BEFORE = 80
-_COLUMN_BYTES = np.full(256, -1, np.int64)
-"""Bytes of a column by its serial type: integers, and texts shorter than 58 bytes."""
-_COLUMN_BYTES[[0, 1, 2, 3, 4, 5, 6, 8, 9]] = [0, 1, 2, 3, 4, 6, 8, 0, 0]
-_COLUMN_BYTES[13:128:2] = np.arange(58)
-
-
-def _tail(text: bytes) -> int:
-    return int.from_bytes(text[-8:], "big")
-
-
-def _tails(
-    raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], size: int
-) -> npt.NDArray[np.uint64]:
-    """Up to eight bytes before each end as one number."""
-    numbers = np.zeros(len(ends), np.uint64)
-    for back in range(min(size, 8), 0, -1):
-        numbers = numbers << np.uint64(8) | raw[ends - back]
-    return numbers
-
-
-def _text_type(size: int) -> bytes:
-    """Serial type of a text of so many bytes, as SQLite's varint."""
-    value = 2 * size + 13
-    low = [value & 0x7F]
-    while value := value >> 7:
-        low.append(value & 0x7F | 0x80)
-    return bytes(reversed(low))

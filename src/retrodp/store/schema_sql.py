@@ -7,18 +7,12 @@ Promise: no table has row numbers or sequences, so nothing counts what was once 
 from __future__ import annotations
 
 LEDGER_APPLICATION = 0x72647031
-LEDGER_FORMAT = 1
+LEDGER_FORMAT = 2
 RELEASES_APPLICATION = 0x72647032
 RELEASES_FORMAT = 1
 
 COMMON = """
 CREATE TABLE meta(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE queue(
-    round INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL,
-    rank INTEGER NOT NULL, payload BLOB NOT NULL, stamp INTEGER NOT NULL, person NOT NULL,
-    op INTEGER NOT NULL, n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n > 0),
-    PRIMARY KEY (round, space, id, at, rank, payload, stamp, person)
-) WITHOUT ROWID;
 CREATE TABLE totals(
     release TEXT NOT NULL, key BLOB NOT NULL,
     value INTEGER NOT NULL CHECK (typeof(value) = 'integer'),
@@ -31,21 +25,35 @@ CREATE TABLE forgets(
 CREATE TABLE remembered(hash BLOB NOT NULL PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE sources(digest TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 """
-# A missing person (queue) or namespace (forgets) is x'', which no text equals: keys hold no NULL.
+# A missing person (queue without ids) or namespace (forgets) is x'', which no text equals: keys
+# hold no NULL.
 
 WITH_IDS = """
-CREATE TABLE records(
-    stamp INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, person TEXT,
-    payload BLOB NOT NULL, PRIMARY KEY (stamp, space, id)
+CREATE TABLE queue(
+    round INTEGER NOT NULL, chunk INTEGER NOT NULL, n INTEGER NOT NULL, latest INTEGER NOT NULL,
+    ends INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (round, chunk)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX records_name ON records(space, id);
-CREATE INDEX records_id ON records(id) WHERE space > '';
+CREATE TABLE packs(
+    stamp INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, n INTEGER NOT NULL,
+    content BLOB NOT NULL, PRIMARY KEY (stamp, space, id)
+) WITHOUT ROWID;
+CREATE TABLE names(
+    space TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER NOT NULL, PRIMARY KEY (space, id)
+) WITHOUT ROWID;
+CREATE INDEX names_id ON names(id) WHERE space > '';
 """
-# By stamp, so that a round appends its records, whatever their ids, and a window reads those that
-# leave it in one piece; random is only the small index. No index on persons: each round would touch
-# all of it, and whoever forgets a person rewrites the file anyway.
+# Contents in packs by stamp, each named by its first life, so that a round appends whole columns,
+# whatever the ids, and a window reads those that leave it in one piece; random are only the names.
+# No index on persons: each round would touch all of it, and whoever forgets a person rewrites the
+# file anyway.
 
 WITHOUT_IDS = """
+CREATE TABLE queue(
+    round INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL,
+    rank INTEGER NOT NULL, payload BLOB NOT NULL, stamp INTEGER NOT NULL, person NOT NULL,
+    op INTEGER NOT NULL, n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n > 0),
+    PRIMARY KEY (round, space, id, at, rank, payload, stamp, person)
+) WITHOUT ROWID;
 CREATE TABLE multiset(
     stamp INTEGER NOT NULL, payload BLOB NOT NULL, person TEXT,
     n INTEGER NOT NULL CHECK (typeof(n) = 'integer' AND n > 0), PRIMARY KEY (stamp, payload)

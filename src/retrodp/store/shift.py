@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from retrodp.store import states
 from retrodp.store.database import Database
-from retrodp.stream.update import Op
+from retrodp.store.queue import Queue
+from retrodp.store.survivors import Survivors
 
 _FAR = 1 << 40
 """Beyond every stamp, so that a row on its way never meets the key of one that has not moved."""
 
 
-def shift(database: Database, rounds: int, *, ids: bool) -> None:
+def shift(database: Database, queue: Queue, survivors: Survivors, rounds: int) -> None:
     """Take `rounds` off every round and stamp.
 
     Args:
         database: Of the ledger.
+        queue: What waits in it.
+        survivors: Its survivors.
         rounds: Of the epoch that is over.
-        ids: Whether records have ids. Then a deletion names no stamp, which stands as 0.
     """
-    survivors = "records" if ids else "multiset"
-    names_stamp = f"CASE WHEN op = {int(Op.DELETE)} THEN 0 ELSE 1 END" if ids else "1"
-    for move in (_FAR, -_FAR - rounds):
-        database.execute(f"UPDATE {survivors} SET stamp = stamp + ?", (move,))  # noqa: S608
-        database.execute(
-            f"UPDATE queue SET round = round + ?1, stamp = stamp + ?1 * ({names_stamp})",  # noqa: S608
-            (move,),
-        )
+    survivors.shift(rounds, _FAR)
+    queue.shift(rounds, _FAR)
     database.execute("UPDATE remembered SET until = until - ?", (rounds,))
     database.execute("UPDATE sources SET until = until - ?", (rounds,))
     if states.exists(database):

@@ -12,15 +12,14 @@ from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Protocol
 
-from retrodp.errors import StoreCorruptError
 from retrodp.store.database import Database
+from retrodp.store.packs import contradiction
 from retrodp.stream.update import Changes, Record, made_record
 
 Point = tuple[int, bytes]
 
+
 _AT_ONCE = 500
-_by_stamp = itemgetter(2)
-_row = itemgetter(2, 0, 1, 3, 4)
 
 
 class Survivors(Protocol):
@@ -32,9 +31,15 @@ class Survivors(Protocol):
     def all(self, size: int) -> Iterator[list[Record]]:
         """All survivors in the order of their keys, in batches of at most `size`."""
 
+    def agree(self) -> bool:
+        """Whether the tables of survivors fit one another."""
+
     def count(self) -> int:
         """Number of survivors, copies included."""
 
+    def shift(self, rounds: int, far: int) -> None:
+        """Take `rounds` off every stamp; `far` lies beyond all of them."""
+
     def with_stamp(self, stamp: int) -> list[Record]:
         """Survivors of one stamp round."""
 
@@ -43,69 +48,6 @@ class Survivors(Protocol):
 
     def of_id(self, identifier: str) -> list[Record]:
         """Survivors with this id, in any namespace."""
-
-
-class RecordTable:
-    """Survivors of a stream with ids: at most one a namespace and id."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def apply(self, changes: Changes) -> None:
-        """Take out what ended, put in what begun; inside the caller's transaction."""
-        ended = sorted(changes.ended, key=_by_stamp)
-        begun = sorted(changes.begun, key=_by_stamp)  # near the order of the key
-        gone = self._database.many(
-            "DELETE FROM records WHERE space = ? AND id = ? AND stamp = ? AND person IS ? "
-            "AND payload = ?",
-            (record[:5] for record in ended),
-        )
-        come = self._database.inserted("records", list(map(_row, begun)))
-        if (gone, come) != (len(ended), len(begun)):
-            raise _contradiction()
-
-    def all(self, size: int) -> Iterator[list[Record]]:
-        """All survivors by stamp, namespace and id, in batches of at most `size`."""
-        batch = self._select("ORDER BY stamp, space, id LIMIT ?", size)
-        while batch:
-            yield batch
-            last = batch[-1]
-            after = "WHERE (stamp, space, id) > (?, ?, ?) ORDER BY stamp, space, id LIMIT ?"
-            batch = self._select(after, last.stamp, last.space, last.id, size)
-
-    def count(self) -> int:
-        """Number of survivors."""
-        return int(self._database.value("SELECT count(*) FROM records"))
-
-    def with_stamp(self, stamp: int) -> list[Record]:
-        """Survivors of one stamp round."""
-        return self._select("WHERE stamp = ? ORDER BY space, id", stamp)
-
-    def of_persons(self, persons: Collection[str]) -> list[Record]:
-        """Survivors of some persons."""
-        found: list[Record] = []
-        for some, marks in in_groups(persons):
-            found += self._select(f"WHERE person IN ({marks}) ORDER BY stamp, space, id", *some)
-        return found
-
-    def of_id(self, identifier: str) -> list[Record]:
-        """Survivors with this id, in any namespace."""
-        # Two queries: the partial index on id serves only plans that have namespaces.
-        bare = self._select("WHERE space = '' AND id = ?", identifier)
-        return bare + self._select("WHERE space > '' AND id = ? ORDER BY space", identifier)
-
-    def running(self, round_: int) -> dict[tuple[str, str], Record]:
-        """Running life of every id that the updates waiting for a round name."""
-        found = self._select(
-            "AS r JOIN (SELECT DISTINCT space AS s, id AS i FROM queue WHERE round = ?) "
-            "ON r.space = s AND r.id = i",
-            round_,
-        )
-        return {(record.space, record.id): record for record in found}
-
-    def _select(self, rest: str, *values: object) -> list[Record]:
-        sql = f"SELECT space, id, stamp, person, payload, 1 FROM records {rest}"  # noqa: S608
-        return self._database.made(made_record, sql, values)
 
 
 class PointTable:
@@ -126,7 +68,7 @@ class PointTable:
             ((*point, copies) for point, copies in ended),
         )
         if gone + fewer != len(ended):
-            raise _contradiction()
+            raise contradiction()
         begun = sorted(changes.begun, key=itemgetter(2, 4))
         self._database.inserted(
             "multiset",
@@ -142,6 +84,10 @@ class PointTable:
             last = batch[-1]
             after = "WHERE (stamp, payload) > (?, ?) ORDER BY stamp, payload LIMIT ?"
             batch = self._select(after, last.stamp, last.payload, size)
+
+    def agree(self) -> bool:
+        """Yes: there is one table."""
+        return True
 
     def count(self) -> int:
         """Number of survivors, copies included."""
@@ -162,6 +108,11 @@ class PointTable:
         """None: the points of this stream have no ids."""
         del identifier
         return []
+
+    def shift(self, rounds: int, far: int) -> None:
+        """Take `rounds` off every stamp; `far` lies beyond all of them."""
+        for move in (far, -far - rounds):
+            self._database.execute("UPDATE multiset SET stamp = stamp + ?", (move,))
 
     def running(self, round_: int) -> dict[Point, Record]:
         """Surviving point of every (stamp, payload) that the updates waiting for a round name."""
@@ -190,10 +141,3 @@ def _copies(records: list[Record]) -> list[tuple[Point, int]]:
     for record in records:
         copies[record.stamp, record.payload] += record.count
     return sorted(copies.items())
-
-
-def _contradiction() -> StoreCorruptError:
-    return StoreCorruptError(
-        "What was to end in this round is not what survives in the ledger; nothing was changed.",
-        do="Run `retrodp verify` on the store.",
-    )

@@ -48,6 +48,20 @@ def add(
     )
 
 
+def put(database: Database, release: str, values: Mapping[bytes, int]) -> None:
+    """Set some totals of a release; inside the caller's transaction.
+
+    Raises:
+        CapacityError: A total is outside the 64-bit integers.
+    """
+    rows = [(release, key, value) for key, value in sorted(values.items()) if value]
+    database.inserted("totals", rows, rest="ON CONFLICT DO UPDATE SET value = excluded.value")
+    database.many(
+        "DELETE FROM totals WHERE release = ? AND key = ?",
+        ((release, key) for key, value in sorted(values.items()) if not value),
+    )
+
+
 def replace(database: Database, release: str, totals: Mapping[bytes, int]) -> None:
     """Put these totals in the place of all totals of a release; inside the caller's transaction."""
     database.execute("DELETE FROM totals WHERE release = ?", (release,))

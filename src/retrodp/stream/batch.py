@@ -7,18 +7,16 @@ or where they came from.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import overload
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from retrodp.stream.coded import CodedColumn, unpacked
+from retrodp.stream.queued import Updates
 from retrodp.stream.update import Record
-
-_decode_rows = msgspec.msgpack.Decoder(list[list[object]]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,7 @@ class Batch:
         stamps: Round that each record belongs to, likewise; None where nothing asks for it.
         identities: (namespace, id, stamp) of each record, for the statistic of live records alone;
             the id is "" in a stream without ids.
+        coded: The same columns by their distinct values, where they are at hand.
     """
 
     length: int
@@ -39,6 +38,7 @@ class Batch:
     counts: npt.NDArray[np.int64]
     stamps: npt.NDArray[np.int64] | None = None
     identities: Sequence[tuple[str, str, int]] = ()
+    coded: Mapping[str, CodedColumn] = field(default_factory=dict)
 
     @classmethod
     def of_records(cls, records: Sequence[Record], names: Sequence[str]) -> Batch:
@@ -54,6 +54,22 @@ class Batch:
         return cls(
             len(records), _DecodedLater(payloads, names), counts, stamps, _Identities(records)
         )
+
+    @classmethod
+    def of_updates(cls, updates: Updates, names: Sequence[str]) -> Batch:
+        """The batch of the records that additions write; equal to that of the records.
+
+        Args:
+            updates: Each writes one record.
+            names: As for `of_records`.
+        """
+        payload = updates.payload
+        if payload.opaque or len(payload.columns) != len(names):
+            return cls.of_records(updates.records(), names)
+        columns = dict(zip(names, payload.columns, strict=True))
+        identities = _Named(updates)
+        ones = np.ones(len(updates), np.int64)
+        return cls(len(updates), _Coded(columns), ones, updates.stamp, identities, columns)
 
 
 class _Identities(Sequence[tuple[str, str, int]]):
@@ -78,6 +94,52 @@ class _Identities(Sequence[tuple[str, str, int]]):
         return len(self._records)
 
 
+class _Named(Sequence[tuple[str, str, int]]):
+    """Who the records are that additions write, made when it is asked for."""
+
+    def __init__(self, updates: Updates) -> None:
+        self._updates = updates
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[str, str, int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[str, str, int]]: ...
+    def __getitem__(
+        self, place: int | slice
+    ) -> tuple[str, str, int] | Sequence[tuple[str, str, int]]:
+        updates = self._updates
+        if isinstance(place, slice):
+            return _Named(updates.take(np.arange(len(updates))[place]))
+        return updates.spaces[place], updates.id[place], int(updates.stamp[place])
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        updates = self._updates
+        return zip(updates.spaces, updates.id, updates.stamp.tolist(), strict=True)
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+
+class _Coded(Mapping[str, list[object]]):
+    """Coded columns as lists, each made when it is first asked for."""
+
+    def __init__(self, columns: Mapping[str, CodedColumn]) -> None:
+        self._coded = columns
+        self._columns: dict[str, list[object]] = {}
+
+    def __getitem__(self, name: str) -> list[object]:
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self._coded[name].values()
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._coded)
+
+    def __len__(self) -> int:
+        return len(self._coded)
+
+
 class _DecodedLater(Mapping[str, list[object]]):
     """Columns of msgpack rows, split on first use."""
 
@@ -100,9 +162,7 @@ class _DecodedLater(Mapping[str, list[object]]):
         return len(self._names)
 
     def _decoded(self) -> dict[str, list[object]]:
-        # One array32 header makes the payloads one document: one decoder call for all rows.
-        header = b"\xdd" + struct.pack(">I", len(self._payloads))
-        rows = _decode_rows(header + b"".join(self._payloads))
+        rows = unpacked(self._payloads)
         columns: list[list[object]] = (
             list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in self._names]
         )

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from retrodp.plan.columns import Canonical, Column
 from retrodp.stream.cells import ArrowCells, Instants
 from retrodp.stream.clock import Clock
+from retrodp.stream.coded import CodedColumn
 from retrodp.stream.update import Op
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -77,7 +78,7 @@ class Values:
         clamped: Which values were moved to a bound, shape `(rows,)`.
     """
 
-    cells: list[Canonical]
+    cells: CodedColumn
     clamped: Flags
 
 
@@ -191,7 +192,7 @@ def read_column(cells: Sequence[object], column: Column) -> Read[Values]:
     coded = _Coded(cells)
     encoded = column.encode_many(coded.distinct)
     values = Values(
-        coded.spread(encoded.values),
+        CodedColumn.coded(encoded.values, coded.codes),
         coded.flags(_clamped(coded.distinct, encoded.values, column.encode_many, encoded.clamped)),
     )
     return Read(values, coded.reasons(encoded.reasons))

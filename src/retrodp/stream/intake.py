@@ -9,18 +9,18 @@ the round closes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import TypeVar
 
-import msgspec
 import numpy as np
 
 from retrodp.plan.columns import Canonical, Column
 from retrodp.plan.plan import Plan
 from retrodp.stream.cells import picked
 from retrodp.stream.clock import Clock
+from retrodp.stream.coded import CodedColumn, Payloads, spread
 from retrodp.stream.fields import (
     MISSING,
     Flags,
@@ -51,7 +51,6 @@ _RANKS: Mapping[str, tuple[int, int, int]] = {  # by Op: add, delete, replace
     "add_first": (0, 2, 1),
 }
 
-_pack = msgspec.msgpack.Encoder().encode
 T = TypeVar("T")
 
 
@@ -187,22 +186,19 @@ class Intake:
         taken = refusals.alive & is_open
         if not self.plan.stream.person_unit:
             persons = contents.persons
-        spaces = (
-            [person or "" for person in persons]
-            if self.plan.stream.person_unit
-            else [""] * len(raw)
-        )
+        nowhere = CodedColumn.constant("", len(raw))
+        spaces = persons.mapped(_or_nobody) if self.plan.stream.person_unit else nowhere
         ranks = np.array(_RANKS[self._same_time()], np.int64)[ops]
         arrivals = Arrivals(
-            round=arrived[taken].tolist(),
-            at=at.micros[taken].tolist(),
-            rank=ranks[taken].tolist(),
-            op=ops[taken].tolist(),
-            space=_kept(spaces, taken),
+            round=arrived[taken],
+            at=at.micros[taken],
+            rank=ranks[taken],
+            op=ops[taken],
+            space=spaces.take(taken),
             id=_kept(ids, taken),
-            stamp=stamp[taken].tolist(),
-            person=_kept(persons, taken),
-            payload=_kept(contents.payloads, taken),
+            stamp=stamp[taken],
+            person=persons.take(taken),
+            payload=contents.payloads if taken.all() else contents.payloads.take(taken),
             count=_kept(counts, taken),
         )
         timed = taken & writes
@@ -289,7 +285,7 @@ class Intake:
         refusals.add(name, read.reasons)
         return read.values
 
-    def _persons(self, raw: RawBatch, refusals: _Refusals) -> Sequence[str | None]:
+    def _persons(self, raw: RawBatch, refusals: _Refusals) -> CodedColumn:
         """The person of each row under a person unit, whose deletions name it too.
 
         An empty text names nobody. Where the plan takes such rows (`nullable`), each id among
@@ -297,12 +293,12 @@ class Intake:
         """
         column = self._person_column()
         if column is None or not self.plan.stream.person_unit:
-            return [None] * len(raw)
+            return CodedColumn.constant(None, len(raw))
         read = read_column(raw.cells(column.from_), column)
         refusals.add(column.from_, read.reasons)
-        persons = [person or None for person in _texts(read.values.cells)]
+        persons = read.values.cells.mapped(_text).mapped(_or_null)
         if not column.nullable:
-            absent = np.fromiter((person is None for person in persons), np.bool_, len(persons))
+            absent = persons.where(lambda person: person is None)
             refusals.where(absent & refusals.alive, column.from_, MISSING)
         return persons
 
@@ -310,8 +306,8 @@ class Intake:
         """Payloads and persons of the rows that write a record, and what was clamped."""
         rows = np.flatnonzero(writes & refusals.alive)
         whole = len(rows) == len(raw)
-        columns: list[list[Canonical]] = []
-        persons: Sequence[str | None] = [None] * len(rows)
+        columns: list[CodedColumn] = []
+        persons = CodedColumn.constant(None, len(rows))
         clamped: dict[str, Flags] = {}
         for column in self.plan.columns:
             cells = raw.cells(column.from_)
@@ -321,27 +317,24 @@ class Intake:
             refusals.add(column.from_, {int(rows[row]): why for row, why in read.reasons.items()})
             columns.append(read.values.cells)
             if column.name == self.plan.stream.person:
-                persons = _texts(read.values.cells)
+                persons = read.values.cells.mapped(_text)
             if read.values.clamped.any():
                 clamped[column.name] = np.zeros(len(raw), np.bool_)
                 clamped[column.name][rows] = read.values.clamped
-        payloads = list(map(_pack, zip(*columns, strict=True))) or [b"\x90"] * len(rows)
         if whole:
-            return _Contents(payloads, persons, clamped)
-        all_payloads = [b""] * len(raw)
-        all_persons: list[str | None] = [None] * len(raw)
-        for row, payload, person in zip(rows.tolist(), payloads, persons, strict=True):
-            all_payloads[row] = payload
-            all_persons[row] = person
-        return _Contents(all_payloads, all_persons, clamped)
+            return _Contents(Payloads(tuple(columns), None, len(rows)), persons, clamped)
+        written = np.zeros(len(raw), np.bool_)
+        written[rows] = True
+        payloads = Payloads(tuple(spread(one, written) for one in columns), written, len(raw))
+        return _Contents(payloads, _or_nulls(persons, written), clamped)
 
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
     """What the rows of a batch write; empty where a row writes nothing."""
 
-    payloads: Sequence[bytes]
-    persons: Sequence[str | None]
+    payloads: Payloads
+    persons: CodedColumn
     clamped_rows: Mapping[str, Flags]
 
     def clamped(self, taken: Flags) -> dict[str, int]:
@@ -358,5 +351,21 @@ def _how_many(flags: Flags, taken: Flags) -> int:
     return int(np.count_nonzero(flags & taken))
 
 
-def _texts(cells: Sequence[Canonical]) -> list[str | None]:
-    return [None if cell is None else str(cell) for cell in cells]
+def _text(cell: Canonical) -> str | None:
+    return None if cell is None else str(cell)
+
+
+def _or_nobody(person: str | None) -> str:
+    return person or ""
+
+
+def _or_null(person: str | None) -> str | None:
+    return person or None
+
+
+def _or_nulls(persons: CodedColumn, written: Flags) -> CodedColumn:
+    """The persons in the rows that are written, null elsewhere."""
+    distinct = [None, *persons.distinct]
+    codes = np.zeros(len(written), np.intp)
+    codes[written] = persons.codes + 1
+    return CodedColumn.coded(distinct, codes)

@@ -13,6 +13,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 
+import numpy as np
+
+from retrodp.stream.queued import Updates
 from retrodp.stream.update import Changes, Op, QueuedUpdate, Record, made_record
 
 in_order = itemgetter(0, 1, 2, 3, 4, 5)
@@ -42,13 +45,15 @@ def apply_round(
     Returns:
         The net difference. A life that begins and ends within the round never appears; an id
         whose record is the same after the round as before (same stamp and payload) does not
-        appear either, so statistics need not recognise it.
+        appear either, so statistics need not recognise it. If that record is of a new life, it is
+        told apart: whether a life begins must not depend on which other lives there were.
 
     Retroactivity: exact; the survivors after the round depend on nothing but the survivors before
     it and its updates. Time: the updates of the round, times the logarithm of their number.
     """
     ended: list[Record] = []
     begun: list[Record] = []
+    again: list[Record] = []
     ignored = 0
     same_time = 0
     add, delete = int(Op.ADD), int(Op.DELETE)
@@ -70,9 +75,26 @@ def apply_round(
                 blocked = False
                 life = made_record((*name, update.stamp, update.person, update.payload, 1))
         if life == before:
+            if life is not None and life is not before:
+                again.append(life)
             continue
         if before is not None:
             ended.append(before)
         if life is not None:
             begun.append(life)
-    return Changes(ended, begun, ignored, same_time)
+    return Changes(ended, begun, ignored, same_time, again)
+
+
+def lone_additions(updates: Updates) -> tuple[Updates, list[QueuedUpdate]]:
+    """The additions that are the only row of their name in the round, and all other rows.
+
+    Names never influence one another, so the two can be applied apart. What `apply_round` makes of
+    a lone addition is plain: its record begins or, if a life of the name runs, the row is ignored.
+
+    Args:
+        updates: All updates of the round, in order.
+    """
+    alone = updates.alone()
+    if alone.all():
+        return updates, []
+    return updates.take(np.flatnonzero(alone)), updates.take(np.flatnonzero(~alone)).queued()

@@ -41,6 +41,8 @@ _FORMATS: dict[str, Format] = {
     ".arrow": "arrow",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_SHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _decode_json_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -161,7 +163,11 @@ def read_file(
         raise SourceError(
             f"{label}: the name does not tell the format.",
             expected=", ".join(_FORMATS) + ", or a text format followed by .gz or .zst",
-            do="Name the format explicitly.",
+            do=(
+                "Save the sheet as CSV (UTF-8) or Parquet; spreadsheets are not read."
+                if _SHEETS & {*suffixes[-1:]}
+                else "Rename the file, or name its format: --format csv (format_ in Python)."
+            ),
         )
     with _readable(label), ExitStack() as opened:
         file = cast("BinaryIO", opened.enter_context(path.open("rb")))
@@ -239,6 +245,7 @@ def _csv_batches(reader: Any, layout: Layout, label: str) -> Iterator[RawBatch]:
         raise SourceError(
             f"{label} has no header line.", expected="a first line with the names of the columns"
         )
+    _require_commas(header, layout, label)
     wanted = layout.wanted(header, label)
     extra = tuple(name for name in header if name not in wanted)
     positions = [(name, header.index(name)) for name in wanted]
@@ -274,6 +281,24 @@ def _csv_batches(reader: Any, layout: Layout, label: str) -> Iterator[RawBatch]:
                 },
                 refused=tuple(refused),
                 extra=extra,
+            )
+
+
+def _require_commas(header: Sequence[str], layout: Layout, label: str) -> None:
+    """Refuse a header in which another separator stands between names of the plan's columns.
+
+    Says which separator and quotes nothing: the first line may be a row.
+    """
+    if len(header) != 1:
+        return
+    known = {*layout.required, *layout.optional, *layout.contents, layout.op}
+    for separator, name in _SEPARATORS.items():
+        cells = header[0].split(separator)
+        if len(cells) > 1 and known & {cell.strip('" ') for cell in cells}:
+            raise SourceError(
+                f"{label}: its columns are separated by {name}.",
+                expected="commas between the columns",
+                do="Save it as CSV with commas; nothing of this source was taken.",
             )
 
 

@@ -7,11 +7,16 @@ statistic. The rows are data: they are never published, printed or logged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
 
 
 class Op(IntEnum):
@@ -88,17 +93,20 @@ class Changes:
         ignored: Additions that met a running life. For the operator only.
         same_time: Updates at the same instant as the one before of the same id, so that the
             plan's `same_time` decided their order. For the operator only.
+        again: Lives that begin although nothing changes: each has the very record of the life that
+            ran when the round opened and ended in it. For whoever counts lives and not survivors.
     """
 
     ended: list[Record]
     begun: list[Record]
     ignored: int
     same_time: int = 0
+    again: list[Record] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arrivals:
-    """Accepted rows of one batch: parallel lists, in any order.
+    """Accepted rows of one batch: parallel columns, in any order.
 
     Attributes:
         round: Round of `at`.
@@ -113,23 +121,31 @@ class Arrivals:
         count: Multiplicity; 1 with ids.
     """
 
-    round: list[int]
-    at: list[int]
-    rank: list[int]
-    op: list[int]
-    space: list[str]
-    id: list[str]
-    stamp: list[int]
-    person: list[str | None]
-    payload: list[bytes]
-    count: list[int]
+    round: Numbers
+    at: Numbers
+    rank: Numbers
+    op: Numbers
+    space: Sequence[str]
+    id: Sequence[str]
+    stamp: Numbers
+    person: Sequence[str | None]
+    payload: Sequence[bytes]
+    count: Sequence[int]
 
     def __len__(self) -> int:
         return len(self.at)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Arrivals):
+            return NotImplemented
+        same_rounds = list(_listed(self.round)) == list(_listed(other.round))
+        return same_rounds and list(self.queued()) == list(other.queued())
+
+    __hash__ = None  # type: ignore[assignment]
+
     def rounds(self) -> set[int]:
         """The rounds that the rows arrive in."""
-        return set(self.round)
+        return set(np.unique(np.asarray(self.round)).tolist())
 
     def queued(self) -> Iterator[QueuedUpdate]:
         """The rows as single updates, in the order given."""
@@ -137,11 +153,15 @@ class Arrivals:
             QueuedUpdate,
             self.space,
             self.id,
-            self.at,
-            self.rank,
+            _listed(self.at),
+            _listed(self.rank),
             self.payload,
-            self.stamp,
-            self.op,
+            _listed(self.stamp),
+            _listed(self.op),
             self.person,
             self.count,
         )
+
+
+def _listed(numbers: Numbers) -> Sequence[int]:
+    return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
