@@ -107,9 +107,9 @@ def test_a_length_is_the_vectors_own_business() -> None:
     assert np.allclose(alone, np.linalg.norm(vectors, axis=1))
 
 
-def test_a_missing_solver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_solver_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match=r"retrodp\[cluster\]"):
+    with pytest.raises(UsageError, match="pip install scikit-learn threadpoolctl"):
         solver.require()
     points, weights = groups()
     with pytest.raises(UsageError, match="scikit-learn"):

@@ -1,1 +1,1 @@
-"""Clusters and dense balls from noisy cells of grids at secret places; no data is remembered."""
+"""Clusters and dense balls from noisy cells of grids at secret places; counters alone may remember."""

@@ -39,7 +39,7 @@ def require() -> None:
     if importlib.util.find_spec("sklearn") is None:
         raise ExtraMissingError(
             "Clusterings need scikit-learn, which is not installed.",
-            do="Install the extra: pip install 'retrodp[cluster]'.",
+            do="Install it where retrodp is installed: python -m pip install scikit-learn threadpoolctl",
         )
 
 

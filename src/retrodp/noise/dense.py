@@ -176,6 +176,22 @@ class DenseProcess:
                 noise[part] = combined(self.factor, draws[:round_], largest[:round_])
         return result
 
+    def node_draws(
+        self, *, release: str, rounds: Iterable[int], keys: NoiseKeys, where: Coordinates
+    ) -> FloatArray:
+        """The draws z_j of the nodes first used in some rounds, for whoever adds them up himself.
+
+        Args:
+            release: As for `draw`.
+            rounds: R numbers j, from 1 to the horizon.
+            keys: As for `draw`.
+            where: n coordinates.
+
+        Returns:
+            Whole numbers, shape (R, n); `combined` of those of rounds 1..l is `draw` of round l.
+        """
+        return self._draws([self._function(keys, release, round_) for round_ in rounds], where)
+
     def _function(self, keys: NoiseKeys, release: str, column: int) -> BlockPRF:
         factor, node = self.factor, (column,)
         return BlockPRF(

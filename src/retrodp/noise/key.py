@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from retrodp._check import whole
 from retrodp.errors import (
@@ -32,6 +32,7 @@ Part = int | str | bytes | tuple["Part", ...]
 _T = TypeVar("_T")
 
 
+@runtime_checkable
 class NoiseKeys(Protocol):
     """What a mechanism may ask keys for; `KeyTree` is the one that stores use."""
 

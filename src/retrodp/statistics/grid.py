@@ -260,6 +260,12 @@ class Placed:
         high = low + widths - 1
         return np.maximum(low, 0), np.minimum(high, np.array(grid.spans, dtype=np.int64))
 
+    def middles(self, level: int, numbers: Ints) -> Ints:
+        """Twice the middle of the part of each cell inside the box, on the axes; shape (n, axes)."""
+        low, high = self._corners(level, numbers)
+        found: Ints = low + high
+        return found
+
     def place(self, level: int, numbers: Ints) -> Place:
         """Centres and radii of cells: of the part inside the box, or of the box if projected."""
         grid, columns = self.grid, len(self.grid.extents)
