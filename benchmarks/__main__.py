@@ -1,8 +1,8 @@
 """Run the benchmarks and write what they found.
 
-python -m benchmarks                 everything but the ten-million-record store
+python -m benchmarks                 everything but the largest: ten million records, a million points
 python -m benchmarks samplers error  tables whose name begins so
-python -m benchmarks --large         the ten-million-record store as well
+python -m benchmarks --large         a store of ten million records and streams of a million points too
 python -m benchmarks --docs          docs/benchmarks.md and its picture of errors from the last results
 """
 
@@ -20,6 +20,7 @@ from benchmarks import (
     errors,
     kinds,
     machine,
+    online,
     product,
     quantiles,
     revised,
@@ -57,6 +58,7 @@ def jobs(*, large: bool) -> dict[str, Make]:
         "kinds": kinds.tables,
         "distinct": distinct.tables,
         "cluster": clustering.clusters,
+        "online": lambda: online.tables(large=large),
         "sampling": sampling.tables,
         "sketch": sketches.tables,
         "retail": product.retail_table,
@@ -82,7 +84,11 @@ def main() -> None:
         prog="python -m benchmarks", description=__doc__.splitlines()[0]
     )
     parser.add_argument("tables", nargs="*", help="names of tables, or how they begin")
-    parser.add_argument("--large", action="store_true", help="add a store of 10,000,000 records")
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="add what takes longest: ten million records, streams of a million points",
+    )
     parser.add_argument("--docs", action="store_true", help="write docs/benchmarks.md")
     asked = parser.parse_args()
     chosen = {
@@ -104,6 +110,7 @@ def main() -> None:
         "error": (errors.plot, PICTURE),
         "quantiles": (quantiles.plot, quantiles.PICTURE),
         "cluster": (clustering.plot, clustering.PICTURE),
+        "online": (online.plot, online.IMAGES),
         "sampling": (sampling.plot, sampling.PICTURE),
         "distinct": (distinct.pictures, distinct.IMAGES),
     }

@@ -39,6 +39,10 @@ ORDER = (
     "medians",
     "cluster-seconds",
     "dense-balls",
+    "online-cost-200000",
+    "online-cost-1000000",
+    "online-methods-200000",
+    "online-methods-1000000",
     "sampling",
     "sampling-linear",
     "sketch-error",
@@ -63,6 +67,7 @@ PICTURES = {
     "distinct-365": "![Error of distinct counts, 365 rounds](img/distinct-365.png)",
     "distinct-65536": "![Error of distinct counts, 65,536 rounds](img/distinct-65536.png)",
     "clusters": "![Cost ratios of centres by round](img/clusters.png)",
+    "online-methods-200000": "![Cost against recourse of online clusterings](img/online.png)",
 }
 """After a table."""
 

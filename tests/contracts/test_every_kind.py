@@ -32,6 +32,7 @@ from tests.contracts.mechanisms import Recording
 TREE = KeyTree.from_root(bytes(range(32)), b"every kind", HORIZON)
 ROUNDS = range(1, HORIZON + 1)
 REMEMBERING = {"distinct flippancy", "distinct recompute", "masked distinct, recompute"}
+REMEMBERING |= {"online_kmeans", "online_kmedian"}
 
 
 def chosen() -> dict[str, Filling]:
@@ -90,7 +91,8 @@ def test_every_kind_is_here() -> None:
     }
     compiled = {title: subject(title).compiled() for title in EVERY}
     assert {title for title, releases in compiled.items() if remembering(releases)} == REMEMBERING
-    assert all(totals(title) for title in EVERY)
+    # Those that watch points arrive have no total of what survives.
+    assert {title for title in EVERY if not totals(title)} == {"online_kmeans", "online_kmedian"}
 
 
 @every

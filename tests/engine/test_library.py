@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from retrodp.engine.check import check
 from retrodp.engine.store import Store
 from retrodp.errors import HorizonExceededError, SourceError, UsageError
 from tests.support.plans import counting, plan
@@ -143,3 +144,22 @@ def test_a_store_shows_no_data_and_no_key(store: Store) -> None:
     said = repr(store) + repr(store.key) + repr(store.ledger) + repr(store.files)
     assert "secret" not in said
     assert store.key.tree.lasting.hex() not in said
+
+
+@pytest.mark.parametrize("take", [Store.create, Store.create_for_tests])
+def test_a_path_in_the_place_of_a_plan_is_refused_with_what_reads_it(take: Any, ram: Path) -> None:
+    with pytest.raises(UsageError, match=r"plan cannot be a str.*Plan\.load"):
+        take(ram / "mine", "plan.toml")
+    assert not (ram / "mine").exists()
+
+
+def test_checking_and_opening_refuse_a_path_as_a_plan_likewise(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"plan cannot be a PosixPath"):
+        check(Path("plan.toml"))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"plan cannot be a str"):
+        Store.open(store.files.directory, plan="plan.toml")  # type: ignore[arg-type]
+
+
+def test_forgetting_nobody_speaks_of_no_option(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"^Nothing to forget was named\. Name ids or persons\.$"):
+        store.forget([])

@@ -175,6 +175,7 @@ def test_check_says_what_sampling_buys_and_when_not_to() -> None:
     document = check(plan(releases=RELEASES, epsilon=1))
     facts = {release["name"]: release for release in document["releases"]}
     assert facts["middle"]["linear"]["kind"] == "quantiles"
+    assert "rounds share no noise" in facts["middle"]["factor_why"]
     assert any(note.startswith('average: kind = "mean"') for note in document["notes"])
     assert any("ranks of high last" in note for note in document["notes"])
     listed = budget_view.document(resolve(plan(releases=RELEASES, epsilon=1)))["releases"]

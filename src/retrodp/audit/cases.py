@@ -40,10 +40,17 @@ from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 
 EPSILON, DELTA = 3, "1e-6"  # of the audited plans; a larger epsilon is measured more sharply
+MOST_SEEN = 16  # coordinates of one release that are seen each by itself
 ENOUGH = 8  # deviations above a threshold at which a bin is always published
 
 Together = Mapping[str, Mapping[str, Any]]
 """Tables of releases that are made under one plan."""
+
+
+def kinds_of(tables: Together) -> frozenset[str]:
+    """Kinds of these releases."""
+    return frozenset(table["kind"] for table in tables.values())
+
 
 TOGETHER: Mapping[str, Together] = {
     "two counts": {
@@ -169,18 +176,35 @@ class Case:
         ]
         return replace(self, mechanisms={name: Counter.of(noise) for name, noise in noises})
 
+    def together(self) -> dict[str, int]:
+        """By release of `vector`, how many of its coordinates are seen as one sum.
+
+        Coordinates of which a unit moves every one alike, under independent noise of one law, are
+        told from their sum where the noise is Gaussian (it is sufficient), and nearly so where
+        they are many; so hundreds of them are seen as a few sums.
+        """
+        found = {}
+        for name, mechanism in self.vector().mechanisms.items():
+            assert isinstance(mechanism, Counter)
+            moved = _worst_vector(mechanism.noise)
+            alike = len(set(moved)) == 1
+            found[name] = _part_of(len(moved)) if alike and len(moved) > MOST_SEEN else 1
+        return found
+
     def vector_paths(self, begin: int, end: int) -> list[Trajectory]:
         """The most that one unit moves the coordinates of `vector`, in rounds begin..end - 1."""
         nothing = (0,) * self.horizon
         found = []
+        together = self.together()
         for name, mechanism in self.vector().mechanisms.items():
             assert isinstance(mechanism, Counter)
-            noise = mechanism.noise
-            for number, moved in enumerate(_worst_vector(noise)):
+            vector, size = _worst_vector(mechanism.noise), together[name]
+            for first in range(0, len(vector), size):
+                moved = sum(vector[first : first + size])
                 path = tuple(
                     moved if begin <= round_ < end else 0 for round_ in range(1, self.horizon + 1)
                 )
-                label = f"coordinate {number}".encode()
+                label = f"coordinate {first}".encode()
                 found.append(Trajectory(release=name, label=label, zero=path, one=nothing))
         return found
 
@@ -232,7 +256,19 @@ class Case:
         """The worst windows of a life, at most so many."""
         law = "gaussian" if self.model == "zcdp" else "laplace"
         structure = Structure.of(self.factor)
-        return worst_windows(structure, law=law, longest=self._longest, most=most)
+        if not self._grows:
+            return worst_windows(structure, law=law, longest=self._longest, most=most)
+        every = worst_windows(structure, law=law, longest=None, most=self.horizon**2)
+        return [pair for pair in every if pair[1] > self.horizon][:most]
+
+    @property
+    def _grows(self) -> bool:
+        """Whether a unit moves counters of arrivals, which stay moved to the horizon."""
+        return any(
+            component.grows
+            for release in self.releases
+            for component in release.statistic.components
+        )
 
     @property
     def _longest(self) -> int:
@@ -269,6 +305,13 @@ def _worst_vector(noise: CalibratedNoise) -> list[int]:
     return vector
 
 
+def _part_of(length: int) -> int:
+    """Least divisor of a length that leaves at most `MOST_SEEN` parts."""
+    return next(
+        size for size in range(1, length + 1) if length % size == 0 and length // size <= MOST_SEEN
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
     """A case before its plan is resolved."""
@@ -277,6 +320,11 @@ class Outline:
     model: Model
     tables: Together
     stream: Stream = "ids"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Of its releases."""
+        return kinds_of(self.tables)
 
     def case(self, horizon: int) -> Case:
         """Resolve it."""

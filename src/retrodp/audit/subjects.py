@@ -68,6 +68,11 @@ FILLINGS: Mapping[str, tuple[Any, ...]] = {
     "kmedian.variant": ("lths",),
     "kmeans.coreset": (True,),
     "kmedian.coreset": (True,),
+    "online_kmeans.of": (["amount", "weight"],),
+    "online_kmedian.of": (["amount", "weight"],),
+    "online_kmeans.k": (2,),
+    "online_kmedian.k": (2,),
+    "online_kmedian.algorithm": ("robust",),
     "distinct.of": ("product",),
     "distinct.method": ("fresh", "ladder", "minhash", "signed", "flippancy", "recompute"),
     "distinct.expect": ([1, 20],),
@@ -86,6 +91,9 @@ FILLINGS: Mapping[str, tuple[Any, ...]] = {
     "range.by": (None,),
     "edges": ([0, 5, 10, 20],),
 }
+ENDLESS = ("online_kmeans", "online_kmedian")
+"""Kinds that keep what arrived to the horizon, and so have no window."""
+
 LASTING = "dense"
 """A factor that only a plan without forward secrecy, and with few bins, may name."""
 
@@ -139,10 +147,9 @@ def fillings() -> list[Filling]:
                 few = {"max_bins": FEW_BINS} if "max_bins" in entry.names else {}
                 named = {**table, "factor": factor, **(few if factor == LASTING else {})}
                 found.append(Filling(title=f"{words}, {factor}", table=named))
-            found += [
-                Filling(title=f"{words}, window", table={**table, "window": WINDOW}),
-                Filling(title=f"{words}, where", table={**table, "where": WHERE}),
-            ]
+            if kind not in ENDLESS:
+                found.append(Filling(title=f"{words}, window", table={**table, "window": WINDOW}))
+            found.append(Filling(title=f"{words}, where", table={**table, "where": WHERE}))
             if kind in REVISABLE:
                 found += [
                     Filling(title=f"{words}, {how}", table={**table, **added})

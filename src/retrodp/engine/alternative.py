@@ -59,10 +59,22 @@ def factor_notes(releases: Sequence[Mapping[str, Any]]) -> list[str]:
 def _why(plan: Plan, release: Release) -> str:
     if release.factor != "auto":
         return "The plan names it."
+    if isinstance(release.statistic, kinds.Sample):
+        return "A sample is drawn and answered for in every round by itself: rounds share no noise."
+    if isinstance(release.statistic, kinds.OnlineKMeans):
+        return (
+            "The sketch reads its own answers, so its noise may not reach into the future; of "
+            f"those {_admitted(plan)} it errs least."
+        )
     if factor_of(plan, release) is not None:
         return "The method needs it: no other factor hides what one record changes."
-    admitted = "that keep forward secrecy" if plan.privacy.forward_secrecy else "there are"
-    return f"It has the least error of the factors {admitted}, for this horizon and these bins."
+    return (
+        f"It has the least error of the factors {_admitted(plan)}, for this horizon and these bins."
+    )
+
+
+def _admitted(plan: Plan) -> str:
+    return "that keep forward secrecy" if plan.privacy.forward_secrecy else "there are"
 
 
 def _alternative(plan: Plan, release: Release, compiled: CompiledRelease) -> dict[str, Any] | None:

@@ -9,7 +9,9 @@ from typing import Any
 from retrodp.engine.alternative import factor_facts, factor_notes
 from retrodp.engine.compile import CompiledRelease, as_settled, compile_plan
 from retrodp.engine.distinct import choice_notes
+from retrodp.engine.files import require_plan
 from retrodp.engine.linear_route import linear_facts, linear_notes
+from retrodp.engine.online import notes as online_notes
 from retrodp.engine.prospect import epochs_of, prospect_notes
 from retrodp.engine.resolve import protection_of, resolve
 from retrodp.engine.revised import notes as revised_notes
@@ -42,6 +44,7 @@ def check(plan: Plan) -> dict[str, Any]:
         `factor_facts`), scale, predicted errors, threshold and share; for the plan the whole cost,
         its parts, and what holds for which streams.
     """
+    require_plan(plan)
     resolved = resolve(plan)
     return describe(plan, resolved)
 
@@ -80,6 +83,7 @@ def describe(plan: Plan, resolved: ResolvedPlan) -> dict[str, Any]:
         + factor_notes(releases)
         + linear_notes(releases)
         + choice_notes(releases)
+        + online_notes(releases)
         + prospect_notes(epochs.get("epochs", [])),
     }
 

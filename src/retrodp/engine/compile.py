@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrodp.engine import clusters, distinct, masked, ordered, revised, sampled, sketches, vectors
+from retrodp.engine import (
+    clusters,
+    distinct,
+    masked,
+    online,
+    ordered,
+    revised,
+    sampled,
+    sketches,
+    vectors,
+)
 from retrodp.errors import KeyDestroyedError, StoreCorruptError
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import AnyMechanism
@@ -258,6 +268,7 @@ _CDF = _Kind(
     lambda plan, release, noises: ordered.settled_cumulative(plan, release, noises[0]),
     as_settled=ordered.cumulative_as_settled,
 )
+_ONLINE = _Kind(online.points, online.online, online.settled, factor=online.factor)
 _KINDS: dict[type[kinds.Statistic], _Kind] = {
     kinds.Count: _Kind(_count, _linear),
     kinds.Histogram: _Kind(_histogram, _linear),
@@ -283,6 +294,8 @@ _KINDS: dict[type[kinds.Statistic], _Kind] = {
     kinds.Gram: _Kind(vectors.gram, vectors.moments, vectors.settled_gram),
     kinds.KMeans: _Kind(clusters.cells, clusters.clusters, clusters.settled_clusters),
     kinds.KMedian: _Kind(clusters.cells, clusters.clusters, clusters.settled_clusters),
+    kinds.OnlineKMeans: _ONLINE,
+    kinds.OnlineKMedian: _ONLINE,
     kinds.Revised: _Kind(
         revised.statistic,
         revised.mechanism,

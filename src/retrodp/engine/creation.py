@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from retrodp.engine.files import TEST_ID, StoreFiles
+from retrodp.engine.files import TEST_ID, StoreFiles, require_plan
 from retrodp.errors import KeyMissingError, StoreCorruptError, UsageError
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -24,6 +24,12 @@ from retrodp.store.lock import StoreLock
 from retrodp.store.releases import Releases
 
 MARKER = "creating"
+
+
+def first_horizon(plan: Plan) -> int:
+    """Rounds of a plan's first epoch."""
+    require_plan(plan)
+    return plan.of_epoch(1).stream.horizon
 
 
 def create_files(

@@ -119,15 +119,20 @@ def decided(plan: Plan, release: Release) -> Release:
         return _decided(plan, release, keys.method, why="The plan names it.", predicted={})
     ratios = _ratios(plan, release)
     name = min(ratios, key=lambda one: ratios[one])  # of equals the first of METHODS
-    others = ", ".join(f"{one} {ratio:.4g}" for one, ratio in ratios.items() if one != name)
+    others = ", ".join(f"{one} {_shown(ratio)}" for one, ratio in ratios.items() if one != name)
     low, high = keys.expect
     why = (
         f"Of the methods that forget completely it has the least predicted ratio between the ends "
-        f"of an interval, {ratios[name]:.4g}, for {low} to {high} items and any number of records "
+        f"of an interval, {_shown(ratios[name])}, for {low:,} to {high:,} items and any number of records "
         f"an item ({others})."
     )
     predicted = {one: f"{ratio:.4g}" for one, ratio in ratios.items()}
     return _decided(plan, release, name, why=why, predicted=predicted)
+
+
+def _shown(ratio: float) -> str:
+    """Three or more digits, and no exponent."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def as_settled(release: Release, entry: Mapping[str, Any]) -> Release:

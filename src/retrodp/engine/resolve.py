@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from retrodp.clustering import arrivals
 from retrodp.engine.compile import (
     decided,
     factor_of,
@@ -35,6 +36,7 @@ from retrodp.mechanisms.calibrate import (
 )
 from retrodp.mechanisms.calibrated import CalibratedNoise, losses_of
 from retrodp.mechanisms.threshold import threshold_for, thresholds_for
+from retrodp.noise.factors.binary import BinaryFactor
 from retrodp.noise.factors.delannoy import DelannoyFactor, least_delannoy
 from retrodp.noise.factors.dense import DenseFactor
 from retrodp.noise.factors.fresh import FreshFactor
@@ -83,7 +85,20 @@ class _Part:
                 factors.append(FreshFactor(horizon=horizon, window=self.window))
         return [replace(self, factor=factor) for factor in factors]
 
+    @property
+    def growing(self) -> arrivals.Part | None:
+        """The part as counters that only grow, if it is one."""
+        if not self.component.grows:
+            return None
+        assert self.norms is not None
+        return arrivals.Part(
+            name=self.label, share=Fraction(1), norms=self.norms, moved=sum(self.split)
+        )
+
     def gaussian(self, rho: Fraction) -> Process:
+        if self.growing is not None:
+            assert isinstance(self.factor, DenseFactor | BinaryFactor)
+            return arrivals.gaussian_part(self.growing, self.factor, rho * self.share)
         if self.norms is not None:
             # As one coordinate that moves by one step, at its part of the budget.
             return gaussian_process(
@@ -95,6 +110,8 @@ class _Part:
 
     def laplace(self, epsilon: Fraction) -> Process:
         assert not isinstance(self.factor, DenseFactor)
+        if self.growing is not None:
+            return arrivals.laplace_part(self.growing, self.factor, epsilon * self.share)
         if self.norms is not None:
             return laplace_process(
                 self.factor, epsilon=epsilon * self.share / self.norms.l1, amount=1
@@ -107,6 +124,8 @@ class _Part:
         )
 
     def losses(self, process: Process) -> tuple[PrivacyLoss, ...]:
+        if self.growing is not None:
+            return (arrivals.losses_of(self.growing, process),)
         return losses_of(process, amount=self.component.amount, split=self.split, norms=self.norms)
 
     def noise(self, process: Process) -> CalibratedNoise:

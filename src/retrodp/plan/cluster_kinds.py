@@ -76,20 +76,28 @@ def read_kmedian(keys: ClusterKeys, place: Place) -> KMedian:
     return KMedian(**_checked(keys, place))
 
 
-def _checked(keys: ClusterKeys, place: Place) -> dict[str, Any]:
-    listed = names(keys.of, f"{place.path}.of")
-    of = tuple(place.column(name, "of", "number", "integer") for name in listed)
-    if not 1 <= len(of) <= MOST_COLUMNS:
-        raise PlanError(f"{place.path}.of has {len(of)} columns.", expected=f"1 to {MOST_COLUMNS}")
-    if not 1 <= keys.k <= MOST_CENTRES:
-        raise PlanError(f"{place.path}.k is {keys.k}.", expected=f"1 to {MOST_CENTRES}")
-    for name in of:
+def points_of(of: NameOrNames, k: int, place: Place) -> tuple[str, ...]:
+    """The columns of the points, once they and the number of centres are sane."""
+    listed = names(of, f"{place.path}.of")
+    found = tuple(place.column(name, "of", "number", "integer") for name in listed)
+    if not 1 <= len(found) <= MOST_COLUMNS:
+        raise PlanError(
+            f"{place.path}.of has {len(found)} columns.", expected=f"1 to {MOST_COLUMNS}"
+        )
+    if not 1 <= k <= MOST_CENTRES:
+        raise PlanError(f"{place.path}.k is {k}.", expected=f"1 to {MOST_CENTRES}")
+    for name in found:
         _, (least, greatest) = place.columns[name].grid
         if least == greatest:
             raise PlanError(
                 f"{place.path}.of names {name!r}, a column with a single value.",
                 do="Widen the column's min and max, or leave it out.",
             )
+    return found
+
+
+def _checked(keys: ClusterKeys, place: Place) -> dict[str, Any]:
+    of = points_of(keys.of, keys.k, place)
     levels = _default_levels(len(of)) if keys.levels is None else _levels(keys.levels, place)
     axes = len(of) if len(of) < PROJECTED_FROM else PROJECTED
     last = min(MOST_BITS // axes, MOST_HALVINGS)

@@ -138,7 +138,12 @@ class SampleKeys(msgspec.Struct, frozen=True, kw_only=True):
 class MaskedKeys(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of `masked`."""
 
-    base: Any
+    base: Annotated[
+        Any,
+        msgspec.Meta(
+            description='a table, such as { kind = "distinct", of = "product", method = "flippancy" }'
+        ),
+    ]
     alpha: Number
     drift: Number
     beta: Number = "1e-6"

@@ -1,7 +1,7 @@
 """Kinds of release: what each measures and which keys it has.
 
 Adding a kind is a row of `KINDS`: its struct of keys and a function that makes the frozen
-description from them. None stands at a kind of the grammar that this version does not have.
+description from them. None would stand at a kind of the grammar that a version does not have.
 """
 
 from __future__ import annotations
@@ -28,6 +28,13 @@ from retrodp.plan.compiled_kinds import (
     read_sample,
 )
 from retrodp.plan.distinct_kind import Distinct, DistinctKeys, read_distinct
+from retrodp.plan.online_kinds import (
+    OnlineKeys,
+    OnlineKMeans,
+    OnlineKMedian,
+    read_online_kmeans,
+    read_online_kmedian,
+)
 from retrodp.plan.ordered_kinds import (
     Cdf,
     EdgesKeys,
@@ -76,6 +83,8 @@ __all__ = [
     "Kind",
     "Masked",
     "Mean",
+    "OnlineKMeans",
+    "OnlineKMedian",
     "Place",
     "Quantiles",
     "Query",
@@ -139,6 +148,8 @@ Statistic: TypeAlias = (
     | HeavyHitters
     | KMeans
     | KMedian
+    | OnlineKMeans
+    | OnlineKMedian
     | Sample
     | Masked
 )
@@ -223,7 +234,8 @@ KINDS: Mapping[str, Kind | None] = {
     "gram": Kind(GramKeys, read_gram),
     "kmeans": Kind(ClusterKeys, read_kmeans),
     "kmedian": Kind(ClusterKeys, read_kmedian),
-    "online_kmeans": None,
+    "online_kmeans": Kind(OnlineKeys, read_online_kmeans),
+    "online_kmedian": Kind(OnlineKeys, read_online_kmedian),
     "sample": Kind(SampleKeys, read_sample),
     "masked": Kind(MaskedKeys, _masked),
 }

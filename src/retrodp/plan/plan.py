@@ -64,22 +64,22 @@ class Plan:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise PlanError(f"The plan {path} cannot be read: {reason}.") from None
-        return cls._of_text(text, Path(path).parent)
+        return cls._of_text(text, Path(path).parent, label=f"The plan {path}")
 
     @classmethod
     def loads(cls, text: str) -> Plan:
         """Read TOML text, which cannot name other files; errors as `load`."""
-        return cls._of_text(text, None)
+        return cls._of_text(text, None, label="The plan")
 
     @classmethod
-    def _of_text(cls, text: str, directory: Path | None) -> Plan:
+    def _of_text(cls, text: str, directory: Path | None, *, label: str) -> Plan:
         try:
             # Decimal keeps a number exactly as it was written.
             tables = tomllib.loads(text, parse_float=Decimal)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise PlanError(
-                f"The plan is not valid TOML: {error}.",
-                do="A name may be given to one release only; texts stand in quotes.",
+                f"{label} is not valid TOML: {error}.",
+                do="A name may be given to one release only; texts stand in quotes; days must exist.",
             ) from None
         tables, changed = inlined(tables, directory)
         # A plan is whole in itself, also where its matrix was a file beside it.

@@ -32,6 +32,8 @@ class Component(NamedTuple):
         separate: Whether its values are published as they are. Otherwise published numbers are made
             of all components of the statistic together, which share the allowed miss.
         open: Whether its coordinates are labels of an open domain, published from a threshold on.
+        grows: Whether they only grow: what a record adds when it arrives stays to the horizon,
+            deletions or not. Its noise is then charged for such windows alone.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Component(NamedTuple):
     norms: Norms | None = None
     separate: bool = False
     open: bool = False
+    grows: bool = False
 
 
 class Statistic(Protocol):
