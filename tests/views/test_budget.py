@@ -133,3 +133,44 @@ def test_the_screen_fits_80_columns() -> None:
 def test_a_plan_without_delta_does_not_mention_it(pure: ResolvedPlan) -> None:
     document = budget.document(pure)
     assert "delta" not in screen(lambda console: budget.render(console, document))
+
+
+def test_errors_of_parts_are_rounded_up_to_six_digits() -> None:
+    document = budget.document(stores.resolved())
+    entry = document["releases"][0]
+    part = {"name": "sum", "error_max": "316.64013671875", "error_all_max": "1329.3798828125"}
+    entry["parts"] = [part]
+    printed = screen(lambda console: budget.render(console, document), width=100)
+    assert "316.641" in printed
+    assert "1,329.38" in printed
+    assert "316.64013671875" not in printed
+
+
+def test_without_thresholds_there_is_no_column_for_them(pure: ResolvedPlan) -> None:
+    document = budget.document(pure)
+    assert "published" not in screen(lambda console: budget.render(console, document))
+    other = budget.document(stores.resolved())
+    assert "published" in screen(lambda console: budget.render(console, other))
+
+
+def test_long_names_stand_whole_beside_the_sum_of_a_mean_and_a_threshold() -> None:
+    plan = Plan.loads(
+        stores.PLAN
+        + '[release.mean_amount_of_all]\nkind = "mean"\nof = "amount"\n'
+        + '[release.products_sold_today]\nkind = "histogram"\nby = "product"\nwindow = "1d"\n'
+    )
+    document = budget.document(resolve(plan))
+    printed = screen(lambda console: budget.render(console, document))
+    assert widest(printed) <= 80
+    begins = [line.partition(" ")[0] for line in printed.splitlines()]
+    assert {"mean_amount_of_all", "products_sold_today"} <= {*begins}
+
+
+def test_numbers_are_whole_where_names_must_be_folded() -> None:
+    document = budget.document(stores.resolved())
+    large = {"error_max": "123456789012.25", "error_all_max": "1234567890123.25"}
+    document["releases"][0] |= large | {"release": "a_name_that_is_much_longer_than_the_others"}
+    printed = screen(lambda console: budget.render(console, document))
+    assert widest(printed) <= 80
+    assert "123,456,789,012.25" in printed
+    assert "1,234,567,890,123.25" in printed

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from retrodp.errors import StoreCorruptError
 from retrodp.plan.decimals import decimal_text
-from retrodp.views.figures import Grid, at_most, grouped, natural, percent, plain, printable
+from retrodp.views.figures import (
+    Grid,
+    at_most,
+    counted,
+    grouped,
+    natural,
+    percent,
+    plain,
+    printable,
+)
 
 STEPS = st.builds(
     lambda number, digits: Fraction(number, 10**digits), st.integers(1, 10**6), st.integers(0, 12)
@@ -90,3 +99,17 @@ def test_labels_with_numbers_are_read_in_order() -> None:
     labels = ["100", "10", "-5", "0.5", "2/3", '["DE",10]', '["DE",9]', "[10, 20)", "[5, 10)"]
     expected = ["-5", "0.5", "2/3", "10", "100", "[5, 10)", "[10, 20)", '["DE",9]', '["DE",10]']
     assert sorted(labels, key=natural) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "verb", "text"),
+    [
+        (0, "", "0 rows"),
+        (1, "", "1 row"),
+        (1, "wait", "1 row waits"),
+        (1, "were", "1 row was"),
+        (1200, "are", "1,200 rows are"),
+    ],
+)
+def test_one_is_no_plural(number: int, verb: str, text: str) -> None:
+    assert counted(number, "row", verb) == text

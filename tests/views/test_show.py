@@ -58,7 +58,7 @@ def test_a_release_says_what_it_counts(tmp_path: Path) -> None:
     with stores.opened(tmp_path / "store", 1) as published:
         document = show.document(published)
     assert {one["release"]: one["means"] for one in document["releases"]} == {
-        "lines": "surviving records, last 7d",
+        "lines": "surviving records, the last 7 days",
         "revenue": "sum of amount where country == 'Germany', so far",
         "by_country": "surviving records by country, so far",
         "by_product": "surviving records by product, so far",

@@ -15,15 +15,17 @@ from retrodp import demo as shipped
 from retrodp.cli.app import FORMAT, JsonOption, app, console, notes, print_json
 from retrodp.cli.progress import closing_rounds
 from retrodp.engine.forget import read_forgotten
-from retrodp.engine.opening import open_or_create
+from retrodp.engine.opening import is_store, open_or_create
 from retrodp.engine.store import Store
 from retrodp.engine.verify import verify
+from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
 from retrodp.stream.sources import read_file
 from retrodp.views import show, summary
 from retrodp.views.export import write_file
 from retrodp.views.published import Published
 
+TITLE = "A gift shop's order book"
 ROUNDS_BEFORE = shipped.LAST_ROUND - 2
 
 
@@ -38,6 +40,11 @@ def demo(
 
     Running it again on the same folder changes nothing; a new folder has a new key.
     """
+    if is_store(out):
+        raise UsageError(
+            f"{out} is the directory of a store, and only the store's own files belong there.",
+            do="Name a new directory with --out.",
+        )
     out.mkdir(parents=True, exist_ok=True)
     directory, receipts = out / "store", out / "receipts.jsonl"
     with open_or_create(directory, Plan.load(shipped.plan_path())) as store:
@@ -94,7 +101,14 @@ def _forget(store: Store, receipts: Path) -> None:
 
 
 def _export(published: Published, out: Path) -> dict[str, Path]:
-    paths = {"CSV": out / "releases.csv", "Parquet": out / "releases.parquet"}
+    from retrodp.views import report  # noqa: PLC0415  templates take time
+
+    paths = {
+        "Report": out / "report.html",
+        "CSV": out / "releases.csv",
+        "Parquet": out / "releases.parquet",
+    }
+    report.write_file(published, paths["Report"], title=TITLE)
     write_file(published, paths["CSV"], format="csv")
     write_file(published, paths["Parquet"], format="parquet")
     return paths

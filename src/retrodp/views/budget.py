@@ -6,7 +6,7 @@ reported of a loss is never smaller than what is spent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from retrodp.views.figures import Grid, at_most, grouped, percent
 from retrodp.views.tables import bare_table
 
 FORMAT = 1
+NARROWEST_NAME = 9  # columns of the screen
 _LAWS = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace"}
 _SCALES = {
     "gaussian": "variance of a node's noise, in squared steps",
@@ -166,6 +167,15 @@ def sentence(budget: Mapping[str, Any]) -> str:
     )
 
 
+def delta_parts(budget: Mapping[str, Any]) -> str:
+    """What delta is spent on, the parts that are not 0; `budget` is a `document`."""
+    return "; ".join(
+        f"{_PARTS.get(name, name)} {part}"
+        for name, part in budget["delta_parts"].items()
+        if part != "0"
+    )
+
+
 def epoch_lines(budget: Mapping[str, Any]) -> list[str]:
     """What each epoch of an open horizon has of the budget, the present one marked."""
     lines = []
@@ -184,50 +194,76 @@ def render(console: Console, budget: Mapping[str, Any]) -> None:
     console.print(Padding(Text(sentence(budget)), (0, 0, 0, 2)))
     for line in epoch_lines(budget):
         console.print(Padding(Text(line), (0, 0, 0, 2)))
-    parts = [
-        f"{_PARTS.get(name, name)} {part}"
-        for name, part in budget["delta_parts"].items()
-        if part != "0"
-    ]
-    if parts:
-        console.print(Padding(Text(f"delta in parts: {'; '.join(parts)}"), (0, 0, 0, 2)))
-    console.print(_table(budget["releases"]))
+    if parts := delta_parts(budget):
+        console.print(Padding(Text(f"delta in parts: {parts}"), (0, 0, 0, 2)))
+    console.print(_table(budget["releases"], console.width))
     for means, names in _by_meaning(budget["releases"]).items():
         console.print(Padding(Text(f"{', '.join(names)}: {means}."), (0, 0, 0, 2)))
 
 
-def _table(releases: list[dict[str, Any]]) -> Table:
-    table = bare_table()
-    table.add_column("release", overflow="fold")
-    for heading in ("share", "noise"):
-        table.add_column(heading, justify="right" if heading == "share" else "left")
+def _table(releases: list[dict[str, Any]], width: int) -> Table:
     levels = {release["level"] for release in releases}
     level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
-    for heading in (f"±{level}", "± all rounds", "published from"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for release in releases:
-        digits = Grid.of(Fraction(release["step"])).digits
-        parts = release.get("parts", ())
-        errors = [release[name] for name in ("error_max", "error_all_max")]
-        table.add_row(
-            Text(release["release"]),
-            percent(Fraction(release["share"])),
-            Text(f"{release['factor']}, {release['law'].removeprefix('discrete ')}"),
-            *(
-                "" if parts or error is None else _of_sum(release) + grouped(error, digits)
-                for error in errors
-            ),
-            grouped(release["threshold"], digits) if "threshold" in release else "",
-        )
-        for part in parts:
-            errors = [grouped(part[name]) for name in ("error_max", "error_all_max")]
-            table.add_row(Text(f"  {part['name']}"), "", "", *errors, "")
+    headings = ["release", "share", "noise", f"±{level}", "± all\nrounds"]
+    if any("threshold" in release for release in releases):
+        headings.append("published\nfrom")
+    rows = [row for release in releases for row in _rows(release, len(headings))]
+    table = bare_table()
+    table.add_column("release", overflow="fold", min_width=_least_width([headings, *rows], width))
+    for heading in headings[1:]:
+        text = heading == "noise"
+        table.add_column(heading, justify="left" if text else "right", no_wrap=not text)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
+
+
+def _rows(release: Mapping[str, Any], columns: int) -> list[list[str]]:
+    digits = Grid.of(Fraction(release["step"])).digits
+    parts = release.get("parts", ())
+    errors = [release[name] for name in ("error_max", "error_all_max")]
+    law = release["law"].removeprefix("discrete ")
+    first = [
+        release["release"],
+        percent(Fraction(release["share"])),
+        f"{release['factor']}, {law}",
+        *(
+            "" if parts or error is None else _of_sum(release) + grouped(error, digits)
+            for error in errors
+        ),
+        _threshold(release, digits),
+    ]
+    rows = [first[:columns]]
+    for part in parts:
+        own = [_of_part(part[name]) for name in ("error_max", "error_all_max")]
+        rows.append([f"  {part['name']}", "", "", *own, ""][:columns])
+    return rows
+
+
+def _least_width(rows: list[list[str]], width: int) -> int:
+    """Width of the names: as long as they are, unless other columns would be cut for it."""
+    names, shares, noise, *numbers = zip(*rows, strict=True)
+    others = [_longest(" ".join(noise).split()), *map(_longest, [shares, *numbers])]
+    room = width - sum(others) - 2 * len(others)
+    return max(NARROWEST_NAME, min(_longest(names), room))
+
+
+def _longest(cells: Iterable[str]) -> int:
+    return max(len(line) for cell in cells for line in cell.split("\n"))
+
+
+def _threshold(release: Mapping[str, Any], digits: int) -> str:
+    return grouped(release["threshold"], digits) if "threshold" in release else ""
+
+
+def _of_part(error: str) -> str:
+    """An error rounded up; the step of a part may be a binary fraction with many digits."""
+    return grouped(at_most(Fraction(error)))
 
 
 def _of_sum(release: Mapping[str, Any]) -> str:
     """Errors of means and quantiles follow from the data; those of sum and rank are known before."""
-    return {"mean": "its sum ", "quantiles": "its rank "}.get(release["kind"], "")
+    return {"mean": "its sum\n", "quantiles": "its rank\n"}.get(release["kind"], "")
 
 
 def _by_meaning(releases: list[dict[str, Any]]) -> dict[str, list[str]]:

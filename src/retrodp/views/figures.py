@@ -61,6 +61,9 @@ class Grid:
         return f"{sign}{digits[: -self.digits]}.{digits[-self.digits :]}"
 
 
+_SINGULAR = {"are": "is", "were": "was"}
+
+
 def plain(number: str) -> str:
     """A decimal text without exponent: "1.2e+06" is "1200000"."""
     if "e" not in number and "E" not in number:
@@ -86,6 +89,14 @@ def at_most(exact: Fraction, *, significant: int = 6) -> str:
     least = upward.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize()
     scientific = 0 < least < _SMALL or least >= _LARGE
     return f"{least:E}".lower() if scientific else f"{least:f}"
+
+
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """So many of something: "1 row", "2 rows"; with a verb of several "1 row is", "2 rows are"."""
+    many = f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    if not verb:
+        return many
+    return f"{many} {_SINGULAR.get(verb, f'{verb}s') if number == 1 else verb}"
 
 
 def percent(level: Fraction) -> str:

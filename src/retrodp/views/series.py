@@ -6,8 +6,8 @@ sparse histogram did not publish a label is NaN, and stands for "below the thres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def scalar_series(published: Published, release: str) -> Series:
     _of_rounds(answers)
     if any(answer.keys is not None for answer in answers):
         raise UsageError(f"{release} has one number a key.", do="Name the key.")
-    return _series(release, None, answers, [answer.figures()[0] for answer in answers])
+    return series_of(release, None, answers, [answer.figures()[0] for answer in answers])
 
 
 def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[str, Series]:
@@ -73,16 +73,35 @@ def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[
         UsageError: If the plan has no such release or it is one number.
     """
     answers = []
-    figures: Mapping[str, list[Figure | None]] = {key: [] for key in keys}
     for answer in published.each(releases=[release]):
         _of_rounds([answer])
         if answer.keys is None:
             raise UsageError(f"{release} is one number and has no keys.", do="Leave the key out.")
-        found = {figure.key: figure for figure in answer.figures()}
-        for key, column in figures.items():
-            column.append(found.get(key))
-        answers.append(answer)
-    return {key: _series(release, key, answers, column) for key, column in figures.items()}
+        answers.append(cut_to(answer, keys))
+    return series_of_keys(release, keys, answers)
+
+
+def cut_to(answer: Answer, keys: Sequence[str]) -> Answer:
+    """The answer without the bins that are not among `keys`; of hundreds of thousands, few are read."""
+    assert answer.keys is not None
+    wanted = frozenset(keys)
+    places = [place for place, key in enumerate(answer.keys) if key in wanted]
+    return replace(
+        answer,
+        keys=tuple(answer.keys[place] for place in places),
+        values=tuple(answer.values[place] for place in places),
+        each=answer.each and tuple(answer.each[place] for place in places),
+    )
+
+
+def series_of_keys(
+    release: str, keys: Sequence[str], answers: Sequence[Answer]
+) -> dict[str, Series]:
+    """Series of some bins, in the order of `keys`, from answers that are sorted by round."""
+    rounds = [{figure.key: figure for figure in answer.figures()} for answer in answers]
+    return {
+        key: series_of(release, key, answers, [found.get(key) for found in rounds]) for key in keys
+    }
 
 
 def top_keys(published: Published, release: str, top: int) -> tuple[str, ...]:
@@ -95,9 +114,10 @@ def top_keys(published: Published, release: str, top: int) -> tuple[str, ...]:
     return tuple(figure.key for figure in figures[:top])
 
 
-def _series(
+def series_of(
     release: str, key: str | None, answers: Sequence[Answer], figures: Sequence[Figure | None]
 ) -> Series:
+    """The series of one figure a round; None where a round has none."""
     thresholds = {
         float(answer.threshold * answer.step) for answer in answers if answer.threshold is not None
     }

@@ -28,8 +28,9 @@ from retrodp.views.vintages import Vintage
 FORMAT = 1
 TOP = 10
 _ORDERED = {"quantiles", "cdf", "range"}  # kinds whose keys are numbers that are read in order
-_TOGETHER = {"kmeans", "kmedian"}  # kinds whose rows make one picture, in the order of their keys
-_POINTS = '["coreset",'  # how the keys of the points begin that a picture leaves out
+# Kinds whose rows make one picture, in the order of their keys.
+_TOGETHER = {"kmeans", "kmedian", "online_kmeans", "online_kmedian"}
+_POINTS = ('["coreset",', '["representative",')  # beginnings of keys that a picture leaves out
 
 
 def document(

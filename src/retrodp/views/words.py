@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -32,6 +33,9 @@ def plan_table(resolved: ResolvedPlan, release: str) -> Mapping[str, Any]:
     return {str(table["name"]): table for table in tables}[release]
 
 
+_DURATION = re.compile(r"(\d+)(h|d|w|mo)")
+_UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month"}
+
 _SUBJECTS: Mapping[str, str] = {
     "count": "surviving records",
     "histogram": "surviving records",
@@ -45,6 +49,8 @@ _SUBJECTS: Mapping[str, str] = {
     "gram": "moments of {of}",
     "kmeans": "centres of {of}",
     "kmedian": "centres of {of}",
+    "online_kmeans": "centres of all {of} that arrived",
+    "online_kmedian": "centres of all {of} that arrived",
     "distinct": "different values of {of}",
     "second_moment": "squared numbers of surviving records by {of}, added up",
     "heavy_hitters": "surviving records of the most frequent {of}",
@@ -60,9 +66,18 @@ def meaning(table: Mapping[str, Any]) -> str:
     window = table.get("window")
     if table.get("revised"):
         how = "up to each stamp" if table["shape"] == "cumulative" else "of each stamp"
-        back = f", the last {table['last']}" if table.get("last") else ""
+        back = f", the last {spelled_out(str(table['last']))}" if table.get("last") else ""
         return f"{subject}{grouped}{where} {how}, as known now{back}"
-    return f"{subject}{grouped}{where}, {f'last {window}' if window else 'so far'}"
+    return f"{subject}{grouped}{where}, {f'the last {spelled_out(str(window))}' if window else 'so far'}"
+
+
+def spelled_out(duration: str) -> str:
+    """A duration of the plan as it stands behind "the last": "day", "7 days"."""
+    found = _DURATION.fullmatch(duration)
+    if found is None:
+        return duration
+    number, unit = found[1], _UNITS[found[2]]
+    return unit if number == "1" else f"{number} {unit}s"
 
 
 def _subject(table: Mapping[str, Any]) -> str:
