@@ -23,9 +23,15 @@ sweep: $(VENV)/.test-ready ## Exhaustive brute force over all windows (long)
 crash: $(VENV)/.test-ready ## Kill campaigns at every step of a close (long)
 	$(BIN)/python -m pytest -n 2 -m crash
 
-audit: $(VENV)/.run-ready ## Try to break both promises, the long way; prints the seeds
-	$(BIN)/retrodp audit retroactivity --deep
-	$(BIN)/retrodp audit privacy --deep
+AUDITS := retroactivity privacy reconstruct differencing price
+
+audit: $(VENV)/.run-ready ## Try to break both promises, the long way; ends with a report in audit-out/
+	@mkdir -p audit-out
+	@failed=0; for name in $(AUDITS); do \
+		echo "retrodp audit $$name --deep"; \
+		$(BIN)/retrodp audit $$name --deep --json > audit-out/$$name.json || failed=1; \
+	done; \
+	$(BIN)/retrodp audit report $(AUDITS:%=--from audit-out/%.json) -o audit-out/report.html && exit $$failed
 
 golden: $(VENV)/.test-ready ## Rewrite the golden files; review them as a diff
 	$(BIN)/python -m tests.golden.regenerate
@@ -34,7 +40,7 @@ bench: .venv-bench/.ready ## Speed, error and memory beside the peers, in an env
 	.venv-bench/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo-out dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo-out audit-out dist build .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "retrodp needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12")'

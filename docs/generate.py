@@ -1,4 +1,4 @@
-"""Write what the pages take from the source: the commands' reference and the tree of modules.
+"""Write what the pages take from the source: the commands' reference, the tree of modules, a schema.
 
     python docs/generate.py
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -40,6 +41,7 @@ LAYERS = (
 """The order of the pipeline; what is not named here comes last."""
 
 WIDTH = 22
+SCHEMA = DOCS / "schemas" / "statement.schema.json"
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -208,6 +210,13 @@ def _line(name: str, path: Path) -> str:
     return f"{name.ljust(WIDTH)}  {sentence}".rstrip()
 
 
+def schema() -> str:
+    """The JSON Schema of a privacy statement."""
+    from retrodp.views.statement import schema as of_statement  # noqa: PLC0415  the tree needs none
+
+    return json.dumps(of_statement(), indent=2) + "\n"
+
+
 def main() -> None:
     """Bring the pages up to date."""
     for page, name, content in (
@@ -217,6 +226,7 @@ def main() -> None:
         path = DOCS / page
         text = replaced(path.read_text(encoding="utf-8"), name, content())
         path.write_text(text, encoding="utf-8")
+    SCHEMA.write_text(schema(), encoding="utf-8")
 
 
 if __name__ == "__main__":

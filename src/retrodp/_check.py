@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Any
 
-from retrodp.errors import HorizonExceededError, PlanError
+from retrodp.errors import HorizonExceededError, PlanError, UsageError
 
 
 def positive(**named: float | Fraction) -> None:
@@ -28,6 +30,24 @@ def whole(*, least: int, **named: int) -> None:
     for name, value in named.items():
         if type(value) is not int or not value >= least:
             raise PlanError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def instance(of: Any, *, expected: str, **named: object) -> None:
+    """Each value is an instance of a class, of one of several, or of a runtime protocol."""
+    for name, value in named.items():
+        if not isinstance(value, of):
+            raise UsageError(f"{name} cannot be a {type(value).__name__}.", expected=expected)
+
+
+def integer(*, expected: str, **named: Any) -> int:
+    """The one value, as an `int`; whatever has an index, a number of NumPy for one, is whole."""
+    ((name, value),) = named.items()
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UsageError(
+            f"{name} cannot be a {type(value).__name__}.", expected=expected
+        ) from None
 
 
 def round_within(round_: int, horizon: int) -> None:

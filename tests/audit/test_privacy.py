@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from retrodp.audit import misuse
-from retrodp.audit.cases import TOGETHER, Case, Together
+from retrodp.audit.cases import MOST_SEEN, TOGETHER, Case, Together
 from retrodp.audit.faults import FAULTS, Fault, audit_fault
 from retrodp.audit.privacy import findings, power, rows_of
 from retrodp.audit.released import is_as_declared
@@ -172,6 +172,46 @@ def test_a_kind_whose_numbers_are_not_followed_is_audited_by_its_noise() -> None
     (row,) = (row for row in found if row.test == "neighbouring streams")
     assert row.details["loss_measured"] > 0.55 * row.details["loss_claimed"]
     assert row.details["follows_release"] is False
+
+
+DENSE = {
+    "r": {"kind": "second_moment", "of": "product", "method": "dense", "rows": 3, "buckets": 128}
+}
+
+
+@cache
+def dense() -> Case:
+    return Case.of("dense", DENSE, model="zcdp", horizon=3)
+
+
+def test_hundreds_of_coordinates_alike_are_seen_as_a_few_sums_that_hold_all_of_them() -> None:
+    (mechanism,) = dense().vector().mechanisms.values()
+    assert isinstance(mechanism, Counter)
+    split = mechanism.noise.split
+    path = dense().vector_paths(1, 4)
+    assert len(split) == 384
+    assert len(path) <= MOST_SEEN
+    assert sum(one.zero[0] for one in path) == sum(split)
+
+
+def test_sums_tell_as_much_of_gaussian_noise_as_their_coordinates() -> None:
+    size = replace(SIZE, runs=8_000, windows=1, keys=1, scales=(Fraction(2),))
+    (worst, *_) = findings(dense(), SEED, size, miss=MISS)
+    assert worst.evidence.excess(dense().claim) <= 0
+    assert worst.evidence.loss(dense().claim) > 0.55 * dense().claim.loss
+    assert power(dense(), worst, SEED, size, miss=MISS) == 2.0
+
+
+def test_twin_one_coordinate_alone_would_tell_nothing_of_it() -> None:
+    size = replace(SIZE, runs=8_000, windows=1, keys=1)
+    loss = {}
+    for name, share in (("all", Fraction(1)), ("one", Fraction(1, 384))):
+        case = Case.of(name, {"r": {"kind": "count"}}, model="zcdp", horizon=3)
+        thinner = case.tampered(misuse.too_small(share)) if share < 1 else case
+        (worst, *_) = findings(thinner, SEED, size, miss=MISS)
+        loss[name] = worst.evidence.loss(case.claim) / case.claim.loss
+    assert loss["one"] < 0.1
+    assert loss["all"] > 0.55
 
 
 def test_the_stated_power_is_that_of_noise_really_too_small() -> None:

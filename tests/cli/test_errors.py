@@ -284,3 +284,74 @@ def test_a_damaged_store_is_exit_4(desk: Desk, file: str) -> None:
     assert desk.run(desk.rows("1.csv", *GOOD)).code == 0
     (desk.store / file).write_bytes(b"nonsense" * 1000)
     told(desk.on_store("close", json=True), 4, "store_corrupt")
+
+
+def test_a_question_of_the_command_line_ends_in_one_mark() -> None:
+    assert "Did you mean 'check'? See" in retrodp("chekc").said
+
+
+@pytest.mark.parametrize("command", ["check", "run", "close", "verify", "forget"])
+def test_commands_that_make_releases_tell_of_the_option_for_code(command: str) -> None:
+    assert "--allow-code" in retrodp(command, "--help").out
+
+
+@pytest.mark.parametrize("command", ["show", "export", "statement"])
+def test_commands_that_only_read_do_not(command: str) -> None:
+    assert "--allow-code" not in retrodp(command, "--help").out
+
+
+def test_a_missing_argument_ends_in_how_the_command_is_written() -> None:
+    said = retrodp("run", "plan.toml", "--store", "store").said
+    assert "Missing argument" in said
+    assert "expected: retrodp run [OPTIONS] PLAN FILES..." in said
+
+
+def test_a_group_without_a_command_shows_its_commands() -> None:
+    outcome = retrodp("audit")
+    assert outcome.code == 2
+    assert outcome.err == ""
+    assert "reconstruct" in outcome.out
+
+
+def test_a_plan_that_is_no_toml_is_named(desk: Desk) -> None:
+    plan = desk.write("mine.toml", "[stream\n")
+    assert f"The plan {plan} is not valid TOML" in retrodp("check", plan).said
+
+
+@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_another_separator_is_named_and_nothing_of_the_file(
+    desk: Desk, separator: str, name: str
+) -> None:
+    file = desk.write("1.csv", (HEADER + GOOD[0] + "\n").replace(",", separator))
+    error = told(desk.run(file, json=True), 2, "source")
+    assert f"separated by {name}" in error["what"]
+    assert "with commas" in error["do"]
+
+
+def test_a_first_line_that_is_data_is_not_quoted(desk: Desk) -> None:
+    file = desk.write("1.csv", "add;secret;2024-01-01;ann;DE;1\n")
+    error = told(desk.run(file, json=True), 2, "source")
+    assert "secret" not in str(error)
+
+
+def test_a_spreadsheet_is_to_be_saved_as_csv_or_parquet(desk: Desk) -> None:
+    error = told(desk.run(desk.write("1.xlsx", "PK"), json=True), 2, "source")
+    assert "CSV (UTF-8) or Parquet" in error["do"]
+
+
+def test_a_name_without_a_format_leads_to_the_option(desk: Desk) -> None:
+    error = told(desk.run(desk.write("1.dat", HEADER), json=True), 2, "source")
+    assert "--format csv" in error["do"]
+
+
+def test_forgetting_nobody_names_the_options(desk: Desk) -> None:
+    desk.run(desk.rows("1.csv", *GOOD))
+    assert "--person" in told(desk.on_store("forget", json=True), 2, "usage")["do"]
+
+
+def test_the_demo_writes_nothing_into_a_store(desk: Desk) -> None:
+    desk.run(desk.rows("1.csv", *GOOD))
+    before = sorted(desk.store.iterdir())
+    error = told(retrodp("demo", "--out", desk.store, "--json"), 2, "usage")
+    assert "is the directory of a store" in error["what"]
+    assert sorted(desk.store.iterdir()) == before

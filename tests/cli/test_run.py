@@ -64,7 +64,7 @@ def test_the_same_run_again_changes_nothing_without_ids_either(desk: Desk) -> No
     again = desk.run(file)
     assert again.code == 0
     assert contents(desk) == before
-    assert "1 sources were taken before and still wait; left out." in again.out
+    assert "1 source left out: taken in before, and waiting for the close." in again.out
 
 
 def test_waiting_copies_are_counted_once_when_their_round_closes(
@@ -148,7 +148,7 @@ def test_columns_that_the_plan_does_not_have_are_named(desk: Desk) -> None:
 def test_values_outside_the_bounds_are_moved_and_counted(desk: Desk) -> None:
     outcome = desk.run(desk.rows("1.csv", "add,a,2024-01-01T08:00,ann,DE,1000"))
     assert outcome.code == 0
-    assert "1 values of amount were moved to a bound." in outcome.out
+    assert "1 value of amount was moved to a bound." in outcome.out
     assert "1000" not in outcome.out
 
 
@@ -209,3 +209,9 @@ def test_the_data_never_decide_which_rounds_are_closed(desk: Desk, ram: Path) ->
 def test_what_is_no_date_is_wrong_use(desk: Desk, date: str) -> None:
     outcome = through(desk, date)
     assert (outcome.code, outcome.document["code"]) == (2, "usage")
+
+
+def test_one_row_is_not_several(desk: Desk) -> None:
+    said = desk.run(desk.rows("1.csv", FIRST[0]), through="2024-01-01").out
+    assert "1 row read: 1 accepted (1 new)" in said
+    assert "1 round closed; round 1 of 5 is the last." in said

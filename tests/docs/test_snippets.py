@@ -31,7 +31,7 @@ def test_the_readme_runs_as_it_stands(reader: Reader, monkeypatch: pytest.Monkey
     at(monkeypatch, "2026-01-04T08:00+00:00")
     reader.follow(ROOT / "README.md")
     assert [words[1] for words in reader.typed] == [
-        *("check", "run", "show", "export", "forget", "verify")
+        *("check", "run", "show", "export", "report", "forget", "verify")
     ]
     assert (reader.directory / "numbers.csv").read_text().startswith("round,round_start,")
     with rdp.Store.open("my-store") as store:
@@ -45,7 +45,7 @@ def test_the_quick_start_runs_as_it_stands_and_prints_what_it_shows(
     at(monkeypatch, "2025-03-07T08:00+00:00")
     reader.follow(DOCS / "quickstart.md")
     assert {words[1] for words in reader.typed} == {
-        *("check", "run", "show", "export", "forget", "verify", "status")
+        *("check", "run", "show", "export", "report", "forget", "verify", "status")
     }
     with rdp.Store.open("shop") as store:
         assert store.round == 4

@@ -5,13 +5,13 @@ A fault keeps the claim of the sound mechanism it replaces, and is audited like 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from retrodp.audit import misuse
-from retrodp.audit.cases import EPSILON, TOGETHER, Case, Together
+from retrodp.audit.cases import EPSILON, TOGETHER, Case, Together, kinds_of
 from retrodp.audit.coins import Seed
 from retrodp.audit.misuse import Tamper
 from retrodp.audit.privacy import Size, rows_of
@@ -184,7 +184,14 @@ def audit_fault(fault: Fault, seed: Seed, size: Size, *, miss: float) -> list[Ro
     return list(rows_of(fault.planted(size.horizon), seed, own, miss=miss))
 
 
-def controls(seed: Seed, size: Size, *, miss: float) -> Iterator[Row]:
+def controls(
+    seed: Seed,
+    size: Size,
+    *,
+    miss: float,
+    progress: Callable[[str], None] = lambda _: None,
+    only: str = "",
+) -> Iterator[Row]:
     """One row for each fault: caught by the row of the audit that accuses it, or missed.
 
     Faults that have to be asked once a key are slow, and left out of the short audit.
@@ -193,10 +200,16 @@ def controls(seed: Seed, size: Size, *, miss: float) -> Iterator[Row]:
         seed: Of keys.
         size: As the audit itself uses it.
         miss: Of one case, as the audit itself uses it.
+        progress: Told what comes next.
+        only: A kind, in whose plans alone faults are planted; "" for all.
     """
-    for number, fault in enumerate(FAULTS):
-        if fault.asked and not size.deep:
-            continue
+    chosen = [
+        (number, fault)
+        for number, fault in enumerate(FAULTS)
+        if (size.deep or not fault.asked) and only in {"", *kinds_of(fault.tables)}
+    ]
+    for done, (number, fault) in enumerate(chosen, start=1):
+        progress(f"planted fault {done} of {len(chosen)}: {fault.title}")
         rows = audit_fault(fault, seed.further("fault", number), size, miss=miss)
         accusing = [row for row in rows if row.verdict in FAILURES]
         shown = accusing[0] if accusing else rows[0]

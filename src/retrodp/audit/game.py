@@ -167,17 +167,25 @@ def arenas(horizon: int) -> Iterator[Case]:
 
 
 def audit(
-    seed: Seed, size: Size, *, miss: float, progress: Callable[[str], None] = lambda _: None
+    seed: Seed,
+    size: Size,
+    *,
+    miss: float,
+    progress: Callable[[str], None] = lambda _: None,
+    only: str = "",
 ) -> list[Row]:
-    """Every adversary against every release it can play against."""
+    """Every adversary against every release it can play against; `only` those of a kind."""
     games = [
         (case, adversary)
         for case in arenas(size.horizon)
+        if only in {"", *(entry["kind"] for entry in case.resolved.releases)}
         for adversary in contestants(case, hunted=bool(case.sparse))
     ]
     rows = []
     for number, (case, adversary) in enumerate(games):
-        progress(f"game, {case.model}, {case.factor.name}, {adversary.name}")
+        progress(
+            f"game {number + 1} of {len(games)}: {case.model}, {case.factor.name}, {adversary.name}"
+        )
         make = _crossing_row if case.sparse else _row
         rows.append(
             make(case, adversary, seed.further("game", number), size, miss=miss / len(games))

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from retrodp.audit.cases import Case, outlines
+from retrodp.audit.cases import Case, Outline, outlines
 from retrodp.audit.coins import Seed
 from retrodp.audit.distinguish import DECLARED, scores
 from retrodp.audit.estimate import Claim, Evidence, best_cut, samples_needed
 from retrodp.audit.histories import Round
 from retrodp.audit.parts import components, coordinates, with_noise
 from retrodp.audit.released import (
+    ALONE,
     ROUNDING,
     Noise,
     View,
@@ -27,7 +28,7 @@ from retrodp.audit.released import (
     smaller,
     view_of,
 )
-from retrodp.audit.report import Row, Verdict, rows_left_out
+from retrodp.audit.report import Row, Verdict
 from retrodp.audit.structure import Structure, windows, worst_size
 from retrodp.audit.thresholds import DRIFT, worst_crossing
 from retrodp.audit.worlds import Trajectory, lived, moved
@@ -122,13 +123,14 @@ def findings(case: Case, seed: Seed, size: Size, *, miss: float) -> list[Finding
             slots=max(len(pair.path) for pair in pairs),
             runs=size.runs,
             seeds=_seeds(seed, size.keys),
+            together=_together(case),
         )
     structures = case.structures()
     each = miss / (len(pairs) * EVENTS)
     found = []
     for pair in pairs:
         view = (
-            view_of(_drawable(case), pair.path, noise, structures)
+            view_of(_drawable(case), pair.path, noise, structures, _together(case))
             if pair.path
             else asked(case.mechanisms, pair.rounds, runs=size.asked, seed=seed)
         )
@@ -203,6 +205,10 @@ def _drawable(case: Case) -> Mapping[str, Mechanism]:
     return case.mechanisms if case.known else case.vector().mechanisms
 
 
+def _together(case: Case) -> Mapping[str, int]:
+    return ALONE if case.known else case.together()
+
+
 def evidence_of(view: View, claim: Claim, *, miss: float, only: str = "") -> list[Evidence]:
     """Every score's best event on one half of the runs, counted on the other.
 
@@ -232,11 +238,17 @@ def power(case: Case, worst: Finding, seed: Seed, size: Size, *, miss: float) ->
     """
     if not worst.path:
         return None
-    structures = case.structures()
+    structures, together = case.structures(), _together(case)
     for scale in size.scales:
         planted = {name: _shrunk(inner, scale) for name, inner in _drawable(case).items()}
-        noise = draw_noise(planted, slots=len(worst.path), runs=size.runs, seeds=_seeds(seed, 1))
-        view = view_of(planted, worst.path, noise, structures)
+        noise = draw_noise(
+            planted,
+            slots=len(worst.path),
+            runs=size.runs,
+            seeds=_seeds(seed, 1),
+            together=together,
+        )
+        view = view_of(planted, worst.path, noise, structures, together)
         tried = evidence_of(view, case.claim, miss=miss, only=DECLARED)
         if any(one.excess(case.claim) > 0 for one in tried):
             return float(scale)
@@ -380,18 +392,28 @@ def _sensitivities(case: Case) -> Iterator[Row]:
             )
 
 
-def miss_of_case(size: Size) -> float:
-    """Probability with which one sound case may be accused."""
-    return MISS / len(outlines(deep=size.deep))
+def chosen_outlines(size: Size, *, only: str = "") -> list[Outline]:
+    """What is audited at this size.
+
+    Args:
+        size: Of the audit.
+        only: A kind; releases without one of it are left out. "" for all.
+    """
+    return [one for one in outlines(deep=size.deep) if only in {"", *one.kinds}]
 
 
-def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None) -> list[Row]:
-    """All cases; planted faults are in `faults`, adaptive adversaries in `game`."""
-    chosen = outlines(deep=size.deep)
-    miss = miss_of_case(size)
-    rows = rows_left_out()
-    for number, outline in enumerate(chosen):
-        progress(f"privacy, {outline.model}, {outline.title}")
+def audit(
+    seed: Seed,
+    size: Size,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    chosen: Sequence[Outline],
+) -> list[Row]:
+    """All these cases; planted faults are in `faults`, adaptive adversaries in `game`."""
+    rows: list[Row] = []
+    for number, outline in enumerate(chosen, start=1):
+        progress(f"privacy, case {number} of {len(chosen)}: {outline.model}, {outline.title}")
         case = outline.case(size.horizon)
-        rows += rows_of(case, seed.further("case", number), size, miss=miss)
+        own = seed.further("case", outline.model, outline.title)
+        rows += rows_of(case, own, size, miss=MISS / len(chosen))
     return rows

@@ -35,6 +35,9 @@ Noise = Mapping[tuple[str, str], NDArray[np.int64]]
 """Rounded noise by release and component, shape ``(slots, runs, rounds)``."""
 
 MANY_COMPONENTS = 2
+ALONE: Mapping[str, int] = {}
+"""Every coordinate is seen by itself."""
+
 ROUNDING = 1 / 12
 
 
@@ -67,11 +70,17 @@ def is_as_declared(
 
 
 def draw_noise(
-    mechanisms: Mapping[str, Mechanism], *, slots: int, runs: int, seeds: Sequence[Seed]
+    mechanisms: Mapping[str, Mechanism],
+    *,
+    slots: int,
+    runs: int,
+    seeds: Sequence[Seed],
+    together: Mapping[str, int] = ALONE,
 ) -> Noise:
     """Noise of all rounds for `slots` coordinates in `runs` runs, split over the seeds' keys.
 
     Slots of one run lie side by side, so that coordinates which wrongly share their noise meet.
+    Where a release's coordinates are seen `together`, a slot has the sum of so many draws.
     """
     found: dict[tuple[str, str], NDArray[np.int64]] = {}
     share = -(-runs // len(seeds))
@@ -79,11 +88,15 @@ def draw_noise(
         for component, noise in (components(mechanism) or {}).items():
             rounds = range(1, noise.horizon + 1)
             pieces = []
+            size = together.get(name, 1)
             for seed in seeds:
                 keys = seed.keys(noise.horizon, "runs")
-                where = Coordinates.of_indices(slots * share)
-                drawn = np.stack([noise.draw(round_, keys, where) for round_ in rounds], axis=-1)
-                pieces.append(drawn.reshape(share, slots, len(rounds)))
+                where = Coordinates.of_indices(slots * size * share)
+                drawn = [
+                    noise.draw(round_, keys, where).reshape(share, slots, size).sum(axis=-1)
+                    for round_ in rounds
+                ]
+                pieces.append(np.stack(drawn, axis=-1))
             joined = np.concatenate(pieces)[:runs]
             found[name, component] = np.ascontiguousarray(joined.transpose(1, 0, 2))
     return found
@@ -109,6 +122,7 @@ def view_of(
     trajectories: Sequence[Trajectory],
     noise: Noise,
     structures: Mapping[tuple[str, str], Structure],
+    together: Mapping[str, int] = ALONE,
 ) -> View:
     """Published numbers of the coordinates in question, from drawn noise.
 
@@ -117,6 +131,7 @@ def view_of(
         trajectories: Coordinates in which the worlds differ.
         noise: See `draw_noise`; as many slots as a component has trajectories.
         structures: Of each component's declared factor.
+        together: As for `draw_noise`.
     """
     blocks: list[tuple[list[Floats], list[NDArray[np.bool_]]]] = []
     declared: list[Declared] = []
@@ -145,11 +160,12 @@ def view_of(
         blocks.append((values, present))
         calibrated = (components(mechanism) or {})[component]
         start = (len(blocks) - 1) * rounds
+        law, scale = _law_of_sum(calibrated, together.get(trajectory.release, 1))
         declared.append(
             Declared(
                 structure=structures[place],
-                law=calibrated.process.law,
-                scale=float(calibrated.process.scale),
+                law=law,
+                scale=scale,
                 columns=slice(start, start + rounds),
                 change=change_of(trajectory),
             )
@@ -164,6 +180,14 @@ def view_of(
         for world in (0, 1)
     )
     return View(worlds=(zero, one), declared=tuple(declared), raw=np.concatenate(raw))
+
+
+def _law_of_sum(noise: CalibratedNoise, size: int) -> tuple[str, float]:
+    """Law and scale of the sum of so many draws; of many Laplace ones by the normal law."""
+    law, scale = noise.process.law, float(noise.process.scale)
+    if size == 1:
+        return law, scale
+    return "gaussian", size * (scale if law == "gaussian" else 2 * scale**2)
 
 
 def bystanders(

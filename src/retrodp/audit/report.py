@@ -60,8 +60,12 @@ class Row:
         }
 
 
-def rows_left_out() -> list[Row]:
-    """One for every kind that is not audited because an optional dependency is missing."""
+def rows_left_out(only: str = "") -> list[Row]:
+    """One for every kind that is not audited because an optional dependency is missing.
+
+    Args:
+        only: A kind; "" for all.
+    """
     return [
         Row(
             mechanism=kind,
@@ -74,6 +78,7 @@ def rows_left_out() -> list[Row]:
             verdict="left out",
         )
         for kind, do in left_out().items()
+        if only in {"", kind}
     ]
 
 

@@ -20,7 +20,7 @@ from retrodp.audit.compiled import COMPILED
 from retrodp.audit.histories import Plant, Round, asked, exact_rounds
 from retrodp.audit.memory import MEMORY_FAULTS
 from retrodp.audit.pairs import Pair, flapping_pair, uniting_pair
-from retrodp.audit.report import Row, Verdict, rows_left_out
+from retrodp.audit.report import Row, Verdict
 from retrodp.audit.subjects import (
     LASTING,
     MODELS,
@@ -28,7 +28,6 @@ from retrodp.audit.subjects import (
     Filling,
     Model,
     Stream,
-    compiled_fillings,
     fillings,
     fits,
     plan_of,
@@ -178,18 +177,23 @@ def _bytes(
     ]
 
 
-def audit(seed: Seed, size: Size, progress: Callable[[str], None] = lambda _: None) -> list[Row]:
-    """Run the whole suite.
+def audit(
+    seed: Seed,
+    size: Size,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    chosen: Sequence[Filling],
+) -> list[Row]:
+    """Run the whole suite on these releases.
 
     Returns:
         A row for every release under every model (streams together), and one for every planted
         fault.
     """
-    rows = rows_left_out()
+    rows: list[Row] = []
     stateful: dict[str, Filling] = {}
-    every = [*fillings(), *compiled_fillings()]
     for model in MODELS:
-        tables = [filling for filling in every if fits(filling, model)]
+        tables = [filling for filling in chosen if fits(filling, model)]
         # Without forward secrecy "auto" means another factor, so such releases have their own plan.
         # So have those of the compilers, whose epsilons are searched for at every step of the budget.
         compiled = [one for one in tables if one.title in COMPILED]

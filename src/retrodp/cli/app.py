@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -146,6 +147,9 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except _EXPECTED as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
+            sys.stdout.write(f"{_said(error)}\n")
+            return WRONG_USE
         return _failed(_as_ours(error), as_json=as_json)
     except Exception as error:  # noqa: BLE001  its message might quote a record
         return _fault(error, as_json=as_json)
@@ -171,8 +175,26 @@ def _as_ours(error: Exception) -> RetrodpError:
         case OSError():
             return _of_system(error)
         case _:
-            said = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
-            return UsageError(f"{said}.", do="See `retrodp --help`, or --help after the command.")
+            said = _said(error).rstrip(".")
+            end = "" if said.endswith("?") else "."
+            return UsageError(
+                f"{said}{end}",
+                expected=_usage_of(error),
+                do="See `retrodp --help`, or --help after the command.",
+            )
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "format_message", error.__str__)())
+
+
+def _usage_of(error: Exception) -> str:
+    """How the command that was meant is written, on one line; empty where none is known."""
+    context = getattr(error, "ctx", None)
+    if context is None or context.parent is None:  # of retrodp itself its help says more
+        return ""
+    usage = " ".join(context.get_usage().removeprefix("Usage:").split())
+    return re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), usage)  # as other versions write it
 
 
 def _interrupted(*, as_json: bool) -> int:
@@ -229,4 +251,21 @@ def _failed(error: RetrodpError, *, as_json: bool) -> int:
 
 
 # Importing them registers the commands.
-from retrodp.cli import audit, demo, drafting, ending, reading, vintages, writing  # noqa: E402, F401
+from retrodp.cli import (  # noqa: E402
+    audit,  # noqa: F401
+    demo,  # noqa: F401
+    drafting,  # noqa: F401
+    ending,  # noqa: F401
+    reading,  # noqa: F401
+    report,  # noqa: F401
+    statement,  # noqa: F401
+    vintages,  # noqa: F401
+    writing,  # noqa: F401
+)
+
+_RUNS_CODE = {"key", "plan"}
+"""A command with one of these parameters makes releases, and so may run what a plan names."""
+
+for _command in app.registered_commands:
+    if _command.callback is not None and _RUNS_CODE & set(_command.callback.__annotations__):
+        _command.epilog = f"{ALLOW_CODE} runs the functions that a plan names. Read them first."

@@ -25,6 +25,7 @@ from retrodp.engine.store import Store
 from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
 from retrodp.views import words
+from retrodp.views.figures import counted
 
 EraseOption = Annotated[
     bool, typer.Option("--erase-ledger", help="Take out every record and waiting update too.")
@@ -68,8 +69,9 @@ def retire(
         out.print("Every record is erased. `retrodp verify --forgotten` proves it.")
     else:
         out.print(
-            f"{document['survivors']:,} records and {document['waiting']:,} waiting updates are "
-            "still in the ledger; --erase-ledger takes them out."
+            f"{counted(document['survivors'], 'record')} and "
+            f"{counted(document['waiting'], 'waiting update')} are still in the ledger; "
+            "--erase-ledger takes them out."
         )
     out.print("The releases stay: `retrodp show` and `retrodp export` need no key.")
 

@@ -33,6 +33,7 @@ from retrodp.views import budget as budget_view
 from retrodp.views import show as show_view
 from retrodp.views import summary, words
 from retrodp.views.export import FORMATS, Format, Selection, write, write_file
+from retrodp.views.figures import counted
 from retrodp.views.published import TEST, Published
 from retrodp.views.vintages import vintage_of
 
@@ -131,9 +132,10 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
     else:
         out.print(f"Round {done + 1:,} is open and ends {document['next_close']}.")
     out.print(
-        f"{document['rounds_due']:,} rounds are over and not closed; {document['waiting']:,} "
-        f"updates and {document['forgets_waiting']:,} forget requests wait; "
-        f"{document['survivors']:,} records survive."
+        f"{counted(document['rounds_due'], 'round', 'are')} over and not closed; "
+        f"{counted(document['waiting'], 'update')} and "
+        f"{counted(document['forgets_waiting'], 'forget request')} wait; "
+        f"{counted(document['survivors'], 'record', 'survive')}."
     )
     if document["budget"]["earlier_stores"]:
         out.print(f"Epoch {document['epoch']}. {words.spent(document['budget'])}")
@@ -240,7 +242,7 @@ def export(
     if as_json:
         print_json({"format": FORMAT, "file": str(output), "rows": rows, "as": chosen})
     else:
-        console().print(f"{rows:,} rows in {output}", markup=False, soft_wrap=True)
+        console().print(f"{counted(rows, 'row')} in {output}", markup=False, soft_wrap=True)
 
 
 def export_format(text: str) -> Format:

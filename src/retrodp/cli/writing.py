@@ -31,6 +31,7 @@ from retrodp.errors import UsageError
 from retrodp.plan.plan import Plan
 from retrodp.stream.rejected import write_rejected
 from retrodp.stream.sources import STANDARD_INPUT, Format
+from retrodp.views.figures import counted
 
 FilesArgument = Annotated[
     list[str], typer.Argument(help="CSV, JSON Lines, Parquet or Arrow files; globs; - for stdin.")
@@ -133,6 +134,8 @@ def forget(
         if request.kind == "value":
             raise UsageError(f"{file}: a request names an id or a person, not a value.")
         (wanted_ids if request.kind == "id" else wanted_persons).append(request.value)
+    if not wanted_ids and not wanted_persons:
+        raise UsageError("Nothing to forget was named.", do="Give --id, --person or --file.")
     with Store.open(store, key=keeper_of(store, key)) as opened:
         closing = close_now and not opened.over
         if closing:  # a refusal afterwards would keep the receipts from the requesters
@@ -247,7 +250,7 @@ def _list_refused(store: Store, report: IngestReport, rejected: Path | None) -> 
     path = rejected or store.files.rejected
     write_rejected(path, report.refused)
     notes().print(
-        f"{len(report.refused):,} rows were refused; see {path}.", markup=False, soft_wrap=True
+        f"{counted(len(report.refused), 'row', 'were')} refused; see {path}.", markup=False, soft_wrap=True
     )
     return REFUSED_ROWS
 
@@ -260,15 +263,20 @@ def _tell(document: dict[str, Any], *, report: IngestReport | None, as_json: boo
     if report is not None:
         tally = report.tally
         out.print(
-            f"{tally.read:,} rows read: {tally.accepted:,} accepted ({report.new:,} new), "
+            f"{counted(tally.read, 'row')} read: {tally.accepted:,} accepted ({report.new:,} new), "
             f"{sum(tally.ignored.values()):,} ignored, {tally.refused:,} refused."
         )
         if report.repeated:
-            out.print(f"{report.repeated:,} sources were taken before and still wait; left out.")
+            left_out = counted(report.repeated, "source")
+            out.print(f"{left_out} left out: taken in before, and waiting for the close.")
         for column, number in tally.clamped.items():
-            out.print(f"{number:,} values of {column} were moved to a bound.", markup=False)
+            moved = "was" if number == 1 else "were"
+            out.print(
+                f"{counted(number, 'value')} of {column} {moved} moved to a bound.", markup=False
+            )
     if "round" in document:
         out.print(
-            f"{document['rounds_closed']:,} rounds closed; round {document['round']:,} of "
-            f"{document['horizon']:,} is the last. {document['waiting']:,} updates wait."
+            f"{counted(document['rounds_closed'], 'round')} closed; round {document['round']:,} of "
+            f"{document['horizon']:,} is the last. "
+            f"{counted(document['waiting'], 'update', 'wait')}."
         )

@@ -199,6 +199,7 @@ def calibrated(  # noqa: PLR0913  the researcher's constructor: every argument i
     """Noise for one release that spends exactly `budget` over the whole horizon."""
     _check.whole(least=1, horizon=horizon, amount=amount)
     _check.probability(level=level)
+    _require_budget(budget)
     if isinstance(budget, zCDP):
         process = gaussian_process(
             _named(factor, horizon=horizon, window=window), rho=budget.rho, amount=amount
@@ -211,10 +212,16 @@ def calibrated(  # noqa: PLR0913  the researcher's constructor: every argument i
     )
 
 
+def _require_budget(budget: object) -> None:
+    expected = "zCDP(rho) for Gaussian noise, PureDP(epsilon) for Laplace noise"
+    _check.instance((zCDP, PureDP), budget=budget, expected=expected)
+
+
 def process_of(
     factor: Factor, budget: zCDP | PureDP, *, split: tuple[int, ...] = ONE_RECORD
 ) -> NoiseProcess:
     """Noise for numbers that a record moves by one: Gaussian for zCDP, else Laplace."""
+    _require_budget(budget)
     if isinstance(budget, zCDP):
         return gaussian_process(factor, rho=budget.rho, amount=1, split=split)
     return laplace_process(factor, epsilon=budget.epsilon, amount=1, split=split)

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from retrodp import _check
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.dense import DenseProcess
 from retrodp.noise.key import NoiseKeys
@@ -189,6 +190,7 @@ class CalibratedNoise:
 
     def draw(self, round_: int, keys: NoiseKeys, where: Coordinates) -> NDArray[np.int64]:
         """Rounded noise in steps, shape ``(len(where),)``: a pure function of key and label."""
+        _check.instance(NoiseKeys, keys=keys, expected="a key, such as KeyTree.generate(T)[0]")
         return self.process.draw(release=self.release, round=round_, keys=keys, where=where)
 
     def losses(self) -> tuple[PrivacyLoss, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from retrodp import _check
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
 from retrodp.mechanisms.calibrated import CalibratedNoise
@@ -73,7 +74,9 @@ class Counter(OneNoise):
 
     def release(self, round_: int, exact: int | Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """The answer of one round; `exact` in steps, as a number or as the total of label ""."""
-        total = exact if isinstance(exact, int) else exact.get(SCALAR, 0)
+        if isinstance(exact, Mapping):
+            exact = exact.get(SCALAR, 0)
+        total = _check.integer(exact=exact, expected="a whole number of steps")
         noise = self.noise.draw(round_, keys, Coordinates.of_indices(1))
         return self.noise.answer(round_, None, [total + int(noise[0])])
 

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate, special
+from scipy import special
 
 from retrodp.noise.process import NoiseProcess
 from retrodp.noise.processes import Process
@@ -56,6 +56,8 @@ def share_of_variance(rows: int, *, median: bool) -> Fraction:
     """Variance of the rows' median or mean over that of one row, rows being near normal."""
     if not median:
         return Fraction(1, rows)
+    from scipy.integrate import quad  # noqa: PLC0415  takes a while to load
+
     half = rows // 2
 
     def density(x: float) -> float:
@@ -63,7 +65,7 @@ def share_of_variance(rows: int, *, median: bool) -> Fraction:
         return x * x * math.exp(-x * x / 2 - _LOG_ROOT) * (below * (1 - below)) ** half
 
     scale = math.exp(math.lgamma(rows + 1) - 2 * math.lgamma(half + 1))
-    return _rounded_up(scale * integrate.quad(density, -12, 12)[0])
+    return _rounded_up(scale * quad(density, -12, 12)[0])
 
 
 def tail_of_a_row(rows: int, *, miss: float) -> Fraction:

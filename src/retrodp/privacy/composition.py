@@ -28,7 +28,6 @@ from fractions import Fraction
 
 import numpy as np
 from scipy.fft import irfft, rfft
-from scipy.optimize import brentq
 
 from retrodp.privacy.conversion import log_peak
 from retrodp.privacy.lattice import (
@@ -102,6 +101,8 @@ def _greatest_loss(parts: Parts) -> float:
 
 def _saddle(parts: Parts, epsilon: float) -> float:
     """Where Markov's bound is nearly least; any tilt above 0 would be valid."""
+    from scipy.optimize import brentq  # noqa: PLC0415  takes a while to load
+
     pure = [(float(one), count) for one, count in parts.pure]
 
     def slope(log_tilt: float) -> float:

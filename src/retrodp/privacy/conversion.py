@@ -15,8 +15,6 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from scipy.optimize import minimize_scalar
-
 from retrodp._check import positive, probability
 from retrodp.privacy.loss import PrivacyLoss, PureLoss, total_rho
 from retrodp.privacy.ratio import RatioLoss, log_ratio_moment
@@ -123,6 +121,8 @@ def _least(bound: Callable[[float], float]) -> float:
 
 def _argument(bound: Callable[[float], float]) -> float:
     """Where a unimodal bound is least; a poor answer is a looser bound."""
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415  takes a while to load
+
     found = minimize_scalar(
         bound,
         bounds=(_LEAST_LOG_TILT, _GREATEST_LOG_TILT),
