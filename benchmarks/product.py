@@ -162,6 +162,11 @@ class Clock:
         wall, cpu = (now - first for now, first in zip(self._now(), self._first, strict=True))
         print(f"  {what}, {wall:.0f} s ({cpu:.0f} s cpu)", file=sys.stderr, flush=True)
 
+    def tell_fifths(self, done: int, todo: int) -> None:
+        """The same of rounds, five times."""
+        if done * 5 // todo > (done - 1) * 5 // todo:
+            self.tell(f"{done} of {todo} rounds closed")
+
     def total(self) -> None:
         """What happened since the start is the whole job."""
         now = self._now()
@@ -319,9 +324,7 @@ def grow(directory: Path, size: int, rounds: int, path: Path) -> None:
         clock.lap("create")
         clock.found["rows"] = store.ingest(read_file(path, store.layout())).new
         clock.lap("ingest")
-        for fifth in range(1, 6):
-            store.close_through(rounds * fifth // 5)
-            clock.tell(f"{size:,} records: {store.round} of {rounds} rounds closed")
+        store.close_through(rounds, progress=clock.tell_fifths)
         clock.lap("close")
         clock.total()
         store.settle()

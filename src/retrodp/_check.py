@@ -36,7 +36,7 @@ def instance(of: Any, *, expected: str, **named: object) -> None:
     """Each value is an instance of a class, of one of several, or of a runtime protocol."""
     for name, value in named.items():
         if not isinstance(value, of):
-            raise UsageError(f"{name} cannot be a {type(value).__name__}.", expected=expected)
+            raise UsageError(f"{name} cannot be of type {type(value).__name__}.", expected=expected)
 
 
 def integer(*, expected: str, **named: Any) -> int:
@@ -46,7 +46,7 @@ def integer(*, expected: str, **named: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise UsageError(
-            f"{name} cannot be a {type(value).__name__}.", expected=expected
+            f"{name} cannot be of type {type(value).__name__}.", expected=expected
         ) from None
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from retrodp.cli import reading
 from retrodp.engine.store import Store
-from tests.cli.running import PLAN, Desk, Outcome, retrodp
+from tests.cli.running import HEADER, PLAN, Desk, Outcome, retrodp
 from tests.support.plans import counting
 from tests.support.stores import fingerprints, new_store
 
@@ -355,3 +355,8 @@ def test_the_demo_writes_nothing_into_a_store(desk: Desk) -> None:
     error = told(retrodp("demo", "--out", desk.store, "--json"), 2, "usage")
     assert "is the directory of a store" in error["what"]
     assert sorted(desk.store.iterdir()) == before
+
+
+def test_a_directory_of_files_leads_to_a_pattern(desk: Desk) -> None:
+    desk.run(desk.rows("1.csv", *GOOD))
+    assert "/*.csv'" in told(desk.run(desk.directory, json=True), 2, "source")["do"]

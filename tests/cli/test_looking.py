@@ -67,7 +67,7 @@ def test_status_says_what_is_open_and_what_waits(running: Desk) -> None:
     assert document["budget"]["total"] == {"epsilon": 1000, "delta": 1e-6}
     said = running.on_store("status").out
     assert "Round 4 is open" in said
-    assert "1 updates and 0 forget requests wait; 2 records survive." in said
+    assert "1 update and 0 forget requests wait; 2 records survive." in said
 
 
 def test_verify_writes_a_certificate(running: Desk) -> None:

@@ -47,7 +47,8 @@ def test_the_same_run_again_changes_nothing(desk: Desk) -> None:
     again = desk.run(*files)
     assert again.code == 0
     assert contents(desk) == before
-    assert "4 ignored" in again.out  # their round is closed
+    assert "4 ignored" in again.out
+    assert "Ignored: 4 rows of rounds that are closed already." in again.out
     assert "0 rounds closed" in again.out
 
 

@@ -10,7 +10,7 @@ import pytest
 from retrodp import errors
 from retrodp.cli.app import run
 from retrodp.views.export import COLUMNS
-from tests.docs.pages import DOCS, blocks, generator, read, section
+from tests.docs.pages import DOCS, PAGES, blocks, generator, read, section
 
 PAGE = DOCS / "cli.md"
 
@@ -90,3 +90,16 @@ def test_commands_leave_with_the_code_of_the_page(
     places = {"plan": str(plan), "rows": str(rows), "store": str(ram / "store")}
     assert run([argument.format(**places) for argument in arguments]) == code
     capsys.readouterr()
+
+
+def test_every_code_that_there_is_stands_on_the_page() -> None:
+    written = set(re.findall(r"`(\w+)`", section(PAGE, "## JSON")))
+    assert {*kinds_of_error(), "fault"} <= written
+
+
+def test_every_command_is_named_by_a_page_for_readers() -> None:
+    """Beside the reference, which is generated."""
+    pages = [page for page in PAGES if page != PAGE]
+    text = " ".join(" ".join(read(page).split()) for page in pages)
+    missing = [name for name in generator().commands() if f"retrodp {name}" not in text]
+    assert missing == []

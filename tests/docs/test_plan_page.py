@@ -14,7 +14,7 @@ from retrodp.plan import kinds, schema
 from retrodp.plan.column_tables import RESERVED
 from retrodp.plan.expression import Expression
 from retrodp.plan.plan import Plan
-from tests.docs.pages import DOCS, blocks, prose, section
+from tests.docs.pages import DOCS, blocks, prose, read, section
 
 PAGE = DOCS / "plan.md"
 TABLES: dict[str, list[type[msgspec.Struct]]] = {
@@ -144,3 +144,11 @@ def test_the_conditions_of_the_page_can_be_read() -> None:
     assert {name for expression in read_ for name in expression.columns} == {
         *("amount", "region", "product", "paid")
     }
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_every_kind_has_a_row_and_a_page_of_its_own(kind: str) -> None:
+    rows = [line for line in read(PAGE).splitlines() if line.startswith(f"| `{kind}` | ")]
+    (row,) = [line for line in rows if "](kinds/" in line]
+    page = DOCS / row.partition("](")[2].partition(")")[0]
+    assert f"`{kind}`" in read(page) or f'"{kind}"' in read(page)

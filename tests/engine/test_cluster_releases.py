@@ -159,6 +159,6 @@ def test_a_plan_without_the_solver_is_refused_before_anything_is_promised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="retrodp\\[cluster\\]"):
+    with pytest.raises(UsageError, match="pip install scikit-learn"):
         resolve(plan())
     assert resolve(plan(kind="kmedian")).releases

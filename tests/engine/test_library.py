@@ -12,6 +12,7 @@ import pytest
 
 from retrodp.engine.check import check
 from retrodp.engine.store import Store
+from retrodp.engine.verify import verify
 from retrodp.errors import HorizonExceededError, SourceError, UsageError
 from tests.support.plans import counting, plan
 from tests.support.rows import add, delete, ingest
@@ -148,18 +149,35 @@ def test_a_store_shows_no_data_and_no_key(store: Store) -> None:
 
 @pytest.mark.parametrize("take", [Store.create, Store.create_for_tests])
 def test_a_path_in_the_place_of_a_plan_is_refused_with_what_reads_it(take: Any, ram: Path) -> None:
-    with pytest.raises(UsageError, match=r"plan cannot be a str.*Plan\.load"):
+    with pytest.raises(UsageError, match=r"plan cannot be of type str.*Plan\.load"):
         take(ram / "mine", "plan.toml")
     assert not (ram / "mine").exists()
 
 
 def test_checking_and_opening_refuse_a_path_as_a_plan_likewise(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"plan cannot be a PosixPath"):
+    with pytest.raises(UsageError, match=r"plan cannot be of type PosixPath"):
         check(Path("plan.toml"))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"plan cannot be a str"):
+    with pytest.raises(UsageError, match=r"plan cannot be of type str"):
         Store.open(store.files.directory, plan="plan.toml")  # type: ignore[arg-type]
 
 
 def test_forgetting_nobody_speaks_of_no_option(store: Store) -> None:
     with pytest.raises(UsageError, match=r"^Nothing to forget was named\. Name ids or persons\.$"):
         store.forget([])
+
+
+def test_a_text_is_one_id_and_one_person_to_forget(store: Store) -> None:
+    requests = [
+        *(receipt.forgotten for receipt in store.forget("order 12")),
+        *(receipt.forgotten for receipt in store.forget(persons="ann")),
+    ]
+    assert [(own.kind, own.value) for own in requests] == [("id", "order 12"), ("person", "ann")]
+
+
+def test_what_cannot_be_named_or_verified_is_refused_and_not_quoted(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"^id cannot be of type int\."):
+        store.forget([4711])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"^forgotten cannot be of type str\."):
+        verify(store, ["4711"])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"^store cannot be of type str\."):
+        verify("my-store")  # type: ignore[arg-type]

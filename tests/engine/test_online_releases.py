@@ -414,3 +414,11 @@ def test_records_of_a_person_are_charged_together() -> None:
     one, three = (check(own)["releases"][0] for own in (plan(), made))
     ratio = float(three["stddev_max"]) / float(one["stddev_max"])
     assert 2.9 < ratio < 3.1
+
+
+def test_a_certificate_tells_of_noise_that_is_never_published_itself(ram: Path) -> None:
+    with with_lone_point(ram / "store") as store:
+        store.close_round()
+        note = verify(store).document["key"]["note"]
+    assert "what was published" in note
+    assert "cells and the sizes" in note

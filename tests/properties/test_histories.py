@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import precondition, rule
 
-from retrodp.engine.close import INTAKE, Closing
+from retrodp.engine.close import INTAKE
 from retrodp.stream import lives
+from retrodp.stream.queued import Updates
 from retrodp.stream.update import Changes, Op, QueuedUpdate, Record
 from tests.properties.machine import HORIZON, Row, StoreMachine, rows
 from tests.support.model import Lives, Points
@@ -118,8 +120,15 @@ def test_twin_a_store_that_remembers_early_deletions_is_caught(
         early.update(one.id for one in kept if one.op == Op.DELETE)
         return real(running, kept, **rest)
 
+    real_lone = lives.lone_additions
+
+    def remembering_lone(updates: Updates) -> tuple[Updates, list[QueuedUpdate]]:
+        added, others = real_lone(updates)
+        kept = np.array([name not in early for name in added.id], np.bool_)
+        return added.take(np.flatnonzero(kept)), others
+
     monkeypatch.setattr(lives, "apply_round", remembering)
-    monkeypatch.setattr(Closing, "_apart", property(lambda _: False))
+    monkeypatch.setattr(lives, "lone_additions", remembering_lone)
     machine = HistoriesWithIds()
     try:
         machine.updates_arrive([delete("a", 1)])

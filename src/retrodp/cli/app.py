@@ -194,6 +194,8 @@ def _usage_of(error: Exception) -> str:
     if context is None or context.parent is None:  # of retrodp itself its help says more
         return ""
     usage = " ".join(context.get_usage().removeprefix("Usage:").split())
+    if usage.endswith("[OPTIONS]"):  # which the reader knows
+        return ""
     return re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), usage)  # as other versions write it
 
 

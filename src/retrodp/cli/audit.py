@@ -166,7 +166,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(
             f"{path} is no document of an audit.",
             expected="what `retrodp audit privacy --json` prints",
-            do=f"Write one: retrodp audit privacy --json > {path}",
+            do="Write one: retrodp audit privacy --json > privacy.json",
         )
     return found
 

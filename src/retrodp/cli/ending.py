@@ -50,7 +50,7 @@ def retire(
             yes=yes,
         )
         opened.retire(erase_ledger=erase_ledger)
-        document = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "store": opened.store_id,
             "retired": True,

@@ -250,7 +250,9 @@ def _list_refused(store: Store, report: IngestReport, rejected: Path | None) -> 
     path = rejected or store.files.rejected
     write_rejected(path, report.refused)
     notes().print(
-        f"{counted(len(report.refused), 'row', 'were')} refused; see {path}.", markup=False, soft_wrap=True
+        f"{counted(len(report.refused), 'row', 'were')} refused; see {path}.",
+        markup=False,
+        soft_wrap=True,
     )
     return REFUSED_ROWS
 
@@ -269,6 +271,8 @@ def _tell(document: dict[str, Any], *, report: IngestReport | None, as_json: boo
         if report.repeated:
             left_out = counted(report.repeated, "source")
             out.print(f"{left_out} left out: taken in before, and waiting for the close.")
+        if ignored := sum(tally.ignored.values()):
+            out.print(f"Ignored: {counted(ignored, 'row')} of rounds that are closed already.")
         for column, number in tally.clamped.items():
             moved = "was" if number == 1 else "were"
             out.print(

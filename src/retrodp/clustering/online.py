@@ -198,17 +198,14 @@ class OnlineClusters:
     def answer(self, round_: int, shown: Shown) -> Answer:
         """What a round publishes of the last block."""
         rows = sorted(self._rows(shown), key=lambda row: row.key.encode())
-        return Answer(
+        return Answer.of_each(
             release=self.name,
             round=round_,
-            keys=tuple(row.key for row in rows),
-            values=tuple(row.value for row in rows),
+            keys=(row.key for row in rows),
+            values=(row.value for row in rows),
             step=self.step,
-            stddev="",
-            half=max((row.bounds.high - row.bounds.low + 1) // 2 for row in rows),
-            half_all=max((row.bounds.high_all - row.bounds.low_all + 1) // 2 for row in rows),
             level=self.level,
-            each=tuple(row.bounds for row in rows),
+            each=(row.bounds for row in rows),
         )
 
     def _rows(self, shown: Shown) -> Iterator[Row]:

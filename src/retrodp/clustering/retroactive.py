@@ -117,17 +117,14 @@ class Clusters:
         """Number of centres, centres, sizes, cost, and the coreset where it is asked for."""
         found = self.found(round_, exact, keys)
         rows = sorted(self._rows(round_, found), key=lambda row: row.key.encode())
-        return Answer(
+        return Answer.of_each(
             release=self.name,
             round=round_,
-            keys=tuple(row.key for row in rows),
-            values=tuple(row.value for row in rows),
+            keys=(row.key for row in rows),
+            values=(row.value for row in rows),
             step=self.step,
-            stddev="",
-            half=max((row.bounds.high - row.bounds.low + 1) // 2 for row in rows),
-            half_all=max((row.bounds.high_all - row.bounds.low_all + 1) // 2 for row in rows),
             level=self.level,
-            each=tuple(row.bounds for row in rows),
+            each=(row.bounds for row in rows),
         )
 
     def found(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Found:

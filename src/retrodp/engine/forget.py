@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from retrodp import _check
 from retrodp.errors import UsageError
 from retrodp.noise.key import encode, system_bytes
 from retrodp.plan.plan import Plan
@@ -113,6 +114,8 @@ def asked(ids: Iterable[str], persons: Iterable[str]) -> list[Forgotten]:
     """Requests with a fresh salt each, in canonical text."""
     pairs: list[tuple[Kind, str]] = [("id", text) for text in ids]
     pairs += [("person", text) for text in persons]
+    for kind, named in pairs:
+        _check.instance(str, expected="a text", **{kind: named})
     requests = []
     for kind, text in dict.fromkeys((kind, canonical_text(text)) for kind, text in pairs):
         if not text:

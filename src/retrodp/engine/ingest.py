@@ -132,6 +132,10 @@ def _digest_of_file(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except IsADirectoryError:
+        raise SourceError(
+            f"{path} is a directory.", do=f"Name files, or a quoted pattern such as '{path}/*.csv'."
+        ) from None
     except OSError as error:
         raise SourceError(
             f"{path} cannot be read ({error.strerror}).", do="Check the path."

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retrodp import _check
 from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.forget import SALT_BYTES, Forgotten
 from retrodp.engine.states import keepers, made, read_states, remembering
@@ -57,6 +58,9 @@ def verify(store: Store, forgotten: Sequence[Forgotten] = ()) -> Verified:
     Returns:
         The erasure certificate, also written to `certificate.json` in the store.
     """
+    _check.instance(Store, store=store, expected="an open Store")
+    for one in forgotten:
+        _check.instance(Forgotten, forgotten=one, expected='Forgotten("id", "...") and the like')
     equal, differing = _compare(store)
     changed = _changed_rounds(store)
     salts = [request.salt or system_bytes(SALT_BYTES).hex() for request in forgotten]
@@ -221,6 +225,12 @@ def _values_of(label: bytes) -> list[Any]:
     return values
 
 
+_BEHIND = (
+    "Noise behind decisions of an online clustering (its cells and the sizes of its phases), which "
+    "is never published itself, may be derivable from the key for longer."
+)
+
+
 def openable_rounds(store: Store) -> dict[str, int]:
     """Past rounds of each release whose noise the key holder can still derive."""
     mark = store.key.tree.round
@@ -243,9 +253,14 @@ def _key_statement(store: Store) -> dict[str, Any]:
         if store.key.destroyed
         else store.rounds_before + store.key.tree.round,
         "past_rounds_still_open": openable_rounds(store),
-        "note": "Whoever holds the key and the publications can remove the noise of the current "
-        "round and of the past rounds counted here, and of no other round.",
+        "note": "Whoever holds the key and the publications can remove the noise of what was "
+        "published in the current round and in the past rounds counted here, and of no other."
+        + (f" {_BEHIND}" if any(map(_is_gathered, store.releases)) else ""),
     }
+
+
+def _is_gathered(release: CompiledRelease) -> bool:
+    return hasattr(release.mechanism, "gathered")
 
 
 def _meaning(

@@ -7,7 +7,7 @@ they are a pure function of the answer and never change between versions of one 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -108,6 +108,33 @@ class Answer:
     threshold: int | None = None
     stamps: tuple[int, ...] | None = None
     spreads: tuple[Spread, ...] | None = None
+
+    @classmethod
+    def of_each(  # noqa: PLR0913  the fields of an answer
+        cls,
+        *,
+        release: str,
+        round: int,  # noqa: A002  the field's own word
+        keys: Iterable[str] | None,
+        values: Iterable[int | None],
+        each: Iterable[Bounds],
+        step: Fraction,
+        level: Fraction,
+    ) -> Answer:
+        """Values of which each has an uncertainty of its own; the half widths are the largest."""
+        bounds = tuple(each)
+        return cls(
+            release=release,
+            round=round,
+            keys=None if keys is None else tuple(keys),
+            values=tuple(values),
+            step=step,
+            stddev="",
+            half=max((own.high - own.low + 1) // 2 for own in bounds),
+            half_all=max((own.high_all - own.low_all + 1) // 2 for own in bounds),
+            level=level,
+            each=bounds,
+        )
 
     def __len__(self) -> int:
         return len(self.values)

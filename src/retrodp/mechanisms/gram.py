@@ -108,17 +108,14 @@ class NoisyMoments:
             key=lambda one: one[0].encode(),
         )
         bounds = [one[2] for one in found]
-        return Answer(
+        return Answer.of_each(
             release=self.name,
             round=round_,
-            keys=tuple(key for key, _, _ in found),
-            values=tuple(value for _, value, _ in found),
+            keys=(key for key, _, _ in found),
+            values=(value for _, value, _ in found),
             step=self.step,
-            stddev="",
-            half=max((b.high - b.low + 1) // 2 for b in bounds),
-            half_all=max((b.high_all - b.low_all + 1) // 2 for b in bounds),
             level=self.level,
-            each=tuple(bounds),
+            each=bounds,
         )
 
     def _noisy(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> _Noisy:

@@ -83,17 +83,14 @@ class MeanOfBins:
             count = exact.get(coordinate(COUNT, label.encode()), 0) + count_noise
             values.append(self._value(total, count))
             bounds.append(self._bounds(round_, total, count))
-        return Answer(
+        return Answer.of_each(
             release=self.name,
             round=round_,
             keys=self.bins,
-            values=tuple(values),
+            values=values,
             step=self.step,
-            stddev="",
-            half=max((b.high - b.low + 1) // 2 for b in bounds),
-            half_all=max((b.high_all - b.low_all + 1) // 2 for b in bounds),
             level=self.level,
-            each=tuple(bounds),
+            each=bounds,
         )
 
     @property

@@ -126,17 +126,14 @@ class Quantiles(OneNoise):
     ) -> Answer:
         labels = labelled(self.groups, self.texts)
         order = in_key_order(labels)
-        return Answer(
+        return Answer.of_each(
             release=self.name,
             round=round_,
-            keys=tuple(labels[place] for place in order),
-            values=tuple(values[place] for place in order),
+            keys=(labels[place] for place in order),
+            values=(values[place] for place in order),
             step=self.step,
-            stddev="",
-            half=max((b.high - b.low + 1) // 2 for b in bounds),
-            half_all=max((b.high_all - b.low_all + 1) // 2 for b in bounds),
             level=self.level,
-            each=tuple(bounds[place] for place in order),
+            each=(bounds[place] for place in order),
         )
 
     def describe(self) -> dict[str, Any]:

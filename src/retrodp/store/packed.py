@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from retrodp.stream.coded import CodedColumn, Ints, Payloads
+from retrodp.stream.coded import CodedColumn, Ints, Payloads, spread
 from retrodp.stream.queued import Updates
 
 _Coded: TypeAlias = tuple[list[Any], bytes]
@@ -55,7 +55,7 @@ def encoded(updates: Updates) -> bytes:
             op=_numbers(updates.op),
             stamp=_numbers(updates.stamp),
             person=_coded(updates.person),
-            columns=[_coded(column) for column in payload.columns],
+            columns=[_coded(column) for column in _written(payload)],
             written=None if payload.written is None else payload.written.tobytes(),
             opaque=payload.opaque,
         )
@@ -66,6 +66,13 @@ def decoded(content: bytes) -> Updates:
     """The columns that stand in the bytes."""
     packed = _decode(content)
     length = len(packed.id)
+    written = None if packed.written is None else np.frombuffer(packed.written, np.bool_)
+    columns = [
+        _column(column, length if written is None else int(np.count_nonzero(written)))
+        for column in packed.columns
+    ]
+    if written is not None:
+        columns = [spread(column, written) for column in columns]
     return Updates(
         space=packed.space,
         id=packed.id,
@@ -74,13 +81,15 @@ def decoded(content: bytes) -> Updates:
         op=_ints(packed.op, length),
         stamp=_ints(packed.stamp, length),
         person=_column(packed.person, length),
-        payload=Payloads(
-            tuple(_column(column, length) for column in packed.columns),
-            None if packed.written is None else np.frombuffer(packed.written, np.bool_),
-            length,
-            packed.opaque,
-        ),
+        payload=Payloads(tuple(columns), written, length, packed.opaque),
     )
+
+
+def _written(payload: Payloads) -> tuple[CodedColumn, ...]:
+    """The columns of the rows that write something: elsewhere may be a value of another row."""
+    if payload.written is None:
+        return payload.columns
+    return tuple(column.take(payload.written) for column in payload.columns)
 
 
 def _numbers(numbers: Ints) -> _Numbers:
@@ -140,7 +149,7 @@ def encoded_lives(lives: Updates) -> bytes:
     payload = Payloads.of(lives.payload.packed()) if lives.payload.opaque else lives.payload
     return _encode(
         _PackedLives(
-            space=lives.space,
+            space=lives.space if any(lives.spaces) else None,
             id=lives.id,
             person=_in_order(lives.person),
             columns=[_in_order(column) for column in payload.columns],

@@ -29,6 +29,7 @@ _Name = tuple[str, str]
 _encode_json = msgspec.json.Encoder().encode
 _NUL = "\\u0000"  # as JSON; at it SQLite would end the text
 _FEW = 16
+_MOST = 200_000
 
 
 class RecordTable:
@@ -87,12 +88,17 @@ class RecordTable:
         if batch:
             yield batch
 
-    def columns(self) -> Iterator[Updates]:
-        """All survivors in the same order, as the additions that would write them."""
+    def columns(self, holding: Sequence[bytes] = ()) -> Iterator[Updates]:
+        """All survivors in the same order, as the additions that would write them.
+
+        Args:
+            holding: Leave out packs that have none of these bytes, if there are any.
+        """
         key = (-(1 << 63), "", "")
-        where = "WHERE (stamp, space, id) > (?, ?, ?) ORDER BY stamp, space, id LIMIT 1"
-        sql = f"SELECT stamp, space, id, content FROM packs {where}"  # noqa: S608
-        while rows := self._database.rows(sql, key):
+        some = " OR ".join(["instr(content, ?)"] * len(holding)) or "TRUE"
+        where = f"WHERE (stamp, space, id) > (?, ?, ?) AND ({some}) ORDER BY stamp, space, id"
+        sql = f"SELECT stamp, space, id, content FROM packs {where} LIMIT 1"  # noqa: S608
+        while rows := self._database.rows(sql, (*key, *holding)):
             ((*key, content),) = rows  # type: ignore[assignment]
             yield decoded_lives(content, key[0])
 
@@ -118,7 +124,9 @@ class RecordTable:
         """Survivors of some persons."""
         wanted = set(persons)
         found: list[Record] = []
-        for lives in self.columns() if wanted else ():
+        # A pack that names somebody has her text as it stands in an array of texts.
+        texts = [msgspec.msgpack.encode(person) for person in sorted(wanted)]
+        for lives in self.columns(texts if len(texts) < _FEW else ()) if wanted else ():
             rows = lives.person.where(wanted.__contains__)
             if rows.any():
                 found += lives.take(np.flatnonzero(rows)).records()
@@ -145,9 +153,9 @@ class RecordTable:
                 stamps[stamp].append((space, identifier))
         found: dict[_Name, Record] = {}
         for stamp, wanted in stamps.items():
-            for lives in self._packs_of(stamp, sorted(wanted)):
+            for lives, here in self._packs_of(stamp, sorted(wanted)):
                 place = dict(zip(lives.names_of_all(), range(len(lives)), strict=True))
-                rows = [place[name] for name in wanted if name in place]
+                rows = [place[name] for name in here if name in place]
                 some = lives.take(np.array(rows, np.intp))
                 found.update(zip(some.names_of_all(), some.records(), strict=True))
         return found
@@ -160,6 +168,9 @@ class RecordTable:
 
     def _stamps(self, space: str, ids: Sequence[str]) -> list[tuple[str, int]]:
         """Ids among these that have a life, with its stamp."""
+        if len(ids) > _MOST:
+            parts = [ids[start : start + _MOST] for start in range(0, len(ids), _MOST)]
+            return [row for part in parts for row in self._stamps(space, part)]
         listed = _encode_json(ids).decode()
         if len(ids) < _FEW or _NUL in listed:
             sql = "SELECT id, stamp FROM names WHERE space = ? AND id = ?"
@@ -175,6 +186,9 @@ class RecordTable:
         """Enter lives of one stamp, in order, into the index; how many were not there."""
         if not len(lives):
             return 0
+        if len(lives) > _MOST:  # SQLite takes no text of a gigabyte
+            edges = range(0, len(lives), _MOST)
+            return sum(self._name(lives.between(start, start + _MOST)) for start in edges)
         stamp, rest = int(lives.stamp[0]), "ON CONFLICT DO NOTHING"
         listed = _encode_json(lives.id).decode() if lives.space is None else _NUL
         if len(lives) < _FEW or _NUL in listed:
@@ -188,12 +202,14 @@ class RecordTable:
         sql = "SELECT space, id FROM packs WHERE stamp = ? ORDER BY space, id"
         return self._database.rows(sql, (stamp,))
 
-    def _packs_of(self, stamp: int, names: Sequence[_Name]) -> Iterator[Updates]:
-        """The packs of a stamp in which lives of these sorted names are."""
+    def _packs_of(
+        self, stamp: int, names: Sequence[_Name]
+    ) -> Iterator[tuple[Updates, list[_Name]]]:
+        """The packs of a stamp in which lives of these sorted names are, each with its names."""
         firsts = self._firsts(stamp)
-        for place, _ in groupby(names, key=lambda name: bisect_right(firsts, name) - 1):
+        for place, here in groupby(names, key=lambda name: bisect_right(firsts, name) - 1):
             if place >= 0:
-                yield self._read(stamp, firsts[place])
+                yield self._read(stamp, firsts[place]), list(here)
 
     def _read(self, stamp: int, first: _Name) -> Updates:
         sql = "SELECT content FROM packs WHERE stamp = ? AND space = ? AND id = ?"
@@ -231,7 +247,7 @@ class RecordTable:
         """Write lives in order, the first of which begins a pack in any case."""
         if not len(lives):
             return
-        begins = np.flatnonzero(cuts(lives.id)).tolist()
+        begins = np.flatnonzero(cuts(lives.id, lives.space)).tolist()
         edges = [*dict.fromkeys([0, *begins]), len(lives)]
         rows = []
         for start, end in pairwise(edges):
@@ -265,11 +281,9 @@ def _runs(
 ) -> list[list[int]]:
     """Packs to be rewritten together; one that loses its first life goes on in the one before."""
     wanted = set(places)
-    for place in sorted(wanted, reverse=True):
-        own = place
-        while own > 0 and any((one.space, one.id) == firsts[own] for one in gone.get(own, ())):
-            own -= 1
-            wanted.add(own)
+    for place, ended in gone.items():
+        if place > 0 and any((one.space, one.id) == firsts[place] for one in ended):
+            wanted.add(place - 1)  # if it loses something, `gone` has it too
     runs: list[list[int]] = []
     for place in sorted(wanted):
         if runs and runs[-1][-1] == place - 1:

@@ -17,18 +17,19 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from retrodp.errors import UsageError
-from retrodp.store.borders import split_counts
+from retrodp.store.borders import joined_pages
 
 LEAST_BYTES = 4
 _CHUNK_BYTES = 1 << 23
 _LEAST_TABLE_BITS = 20
+_MOST_SPLIT = 2000
+"""Bytes of the longest needle that is counted where it is split; ids are far shorter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,17 @@ def scan(files: Iterable[Path], needles: Sequence[bytes], *, store: Path) -> lis
         )
     if not needles:
         return []
-    index, distinct = _Index(needles), list(dict.fromkeys(needles))
+    index = _Index(needles)
     hits: list[Hit] = []
     for path in files:
-        counts = Counter(needle for needle, _ in _found(path, index))
-        counts += split_counts(path, distinct, partial(_search, path))
+        counts: Counter[bytes] = Counter()
+        for start, window in _windows(path, index.longest - 1):
+            counts.update(needle for needle, _ in index.found(window, start))
+        reach = min(index.longest, _MOST_SPLIT) - 1
+        for borders in joined_pages(path, reach):
+            for needle, begin in index.found(borders, 0):
+                left = begin % (2 * reach)
+                counts[needle] += left < reach < left + len(needle) <= 2 * reach
         name = os.path.relpath(path, store)
         hits += [
             Hit(file=name, needle=number, count=counts[needle])
@@ -94,19 +101,6 @@ def scan(files: Iterable[Path], needles: Sequence[bytes], *, store: Path) -> lis
             if counts[needle]
         ]
     return hits
-
-
-def _search(path: Path, needles: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
-    return _found(path, _Index(needles)) if needles else iter(())
-
-
-def _found(path: Path, index: _Index) -> Iterator[tuple[bytes, int]]:
-    """Needles, each with the place where it begins in the file."""
-    before = 0
-    for start, window in _windows(path, index.longest - 1):
-        for needle, place in index.found(window, start):
-            yield needle, before - start + place
-        before += len(window) - start
 
 
 class _Index:

@@ -216,7 +216,8 @@ def _readable(label: str) -> Iterator[None]:
         raise SourceError(f"There is no file {label}.", do="Check the path.") from None
     except IsADirectoryError:
         raise SourceError(
-            f"{label} is a directory.", do="Name files, or a quoted pattern such as 'DIR/*.csv'."
+            f"{label} is a directory.",
+            do=f"Name files, or a quoted pattern such as '{label}/*.csv'.",
         ) from None
     except PermissionError:
         raise SourceError(f"{label} may not be read.", do="Check its permissions.") from None

@@ -260,7 +260,7 @@ def _loss(budget: Mapping[str, Any], stream: Mapping[str, Any], adaptive: str) -
 
 
 def _model(published: Published, about: About) -> DeploymentModel:
-    stream = published.resolved.plan["stream"]
+    every = words.spelled_out(str(published.resolved.plan["stream"]["round"]))
     return DeploymentModel(
         model_name_details=(
             "The curator holds surviving records and a key from which noise is derived; only noisy "
@@ -269,7 +269,7 @@ def _model(published: Published, about: About) -> DeploymentModel:
         trust_assumptions=about.trust_assumptions,
         actors=about.actors,
         release_type_details=(
-            f"One release of all numbers every {stream['round']}, {published.horizon:,} rounds. The "
+            f"One release of all numbers every {every}, {published.horizon:,} rounds. The "
             "budget is for all of them together and was fixed in advance; it is never refreshed."
         ),
         data_source_type_details=(
