@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterator
 from typing import Any
@@ -91,9 +92,8 @@ def test_mini_batch_k_means_learns_from_the_stream(coresets: list[Coreset]) -> N
 
 @pytest.mark.skipif(importlib.util.find_spec("river") is None, reason="needs river")
 def test_rivers_streaming_k_means_learns_from_the_stream(coresets: list[Coreset]) -> None:
-    from river import cluster  # noqa: PLC0415
-
-    model: Any = cluster.KMeans(n_clusters=3, halflife=0.05, mu=5000, sigma=3000, seed=1)
+    cluster: Any = importlib.import_module("river.cluster")
+    model = cluster.KMeans(n_clusters=3, halflife=0.05, mu=5000, sigma=3000, seed=1)
     for delivery in fed(coresets):
         for point, weight in zip(*map(np.ndarray.tolist, delivery.additions), strict=True):
             for _ in range(max(1, weight // 100)):  # river's centres take no weights
