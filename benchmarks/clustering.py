@@ -144,11 +144,15 @@ def plan(dimensions: int, kind: str, variant: str) -> Plan:
 def bound(dimensions: int, kind: str, variant: str, key: int) -> tuple[Cells, Clusters, KeyTree]:
     """Statistic, mechanism and key."""
     keys = KeyTree.from_root(bytes([key]) * 32, b"benchmark", HORIZON)
-    made = plan(dimensions, kind, variant)
+    return (*only_clusters(plan(dimensions, kind, variant), keys), keys)
+
+
+def only_clusters(made: Plan, keys: KeyTree) -> tuple[Cells, Clusters]:
+    """Statistic and mechanism of a plan of one clustering."""
     (release,) = keyed(compile_plan(made, resolve(made)), keys)
     assert isinstance(release.statistic, Cells)
     assert isinstance(release.mechanism, Clusters)
-    return release.statistic, release.mechanism, keys
+    return release.statistic, release.mechanism
 
 
 @cache

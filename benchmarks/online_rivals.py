@@ -13,10 +13,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.clustering import only_clusters
 from benchmarks.online_streams import Ints, K, Step, parts, units, weighted
 from retrodp.clustering.retroactive import Clusters, Found
-from retrodp.engine.compile import compile_plan, keyed
-from retrodp.engine.resolve import resolve
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
 from retrodp.statistics.cells import Cells
@@ -65,11 +64,7 @@ def plan(dimensions: int, horizon: int, kind: str, stream: str = "", keys: str =
 def cells(dimensions: int, horizon: int, key: int) -> tuple[Cells, Clusters, KeyTree]:
     """Statistic, mechanism and key of a `kmeans` over so many rounds."""
     keys = KeyTree.from_root(key.to_bytes(32, "big"), b"benchmark", horizon)
-    made = plan(dimensions, horizon, "kmeans")
-    (release,) = keyed(compile_plan(made, resolve(made)), keys)
-    assert isinstance(release.statistic, Cells)
-    assert isinstance(release.mechanism, Clusters)
-    return release.statistic, release.mechanism, keys
+    return (*only_clusters(plan(dimensions, horizon, "kmeans"), keys), keys)
 
 
 def batch(points: Ints) -> Batch:

@@ -61,7 +61,17 @@ def resolved() -> ResolvedPlan:
 def answer(
     release: str, round_: int, values: Sequence[int], keys: Sequence[str] | None = None
 ) -> Answer:
-    entry = resolved().release(release)
+    return answer_under(resolved(), release, round_, values, keys)
+
+
+def answer_under(
+    under: ResolvedPlan,
+    release: str,
+    round_: int,
+    values: Sequence[int],
+    keys: Sequence[str] | None = None,
+) -> Answer:
+    entry = under.release(release)
     noise = entry["noise"]
     return Answer(
         release=release,

@@ -6,7 +6,6 @@ The browser's tests run where Chromium and the packages for it are installed, an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ import pytest
 
 from retrodp.demo import plan_path
 from retrodp.engine.resolve import resolve
-from retrodp.mechanisms.answer import Answer
 from retrodp.plan.kinds import KINDS
 from retrodp.plan.plan import Plan
 from retrodp.store.releases import Releases
@@ -68,19 +66,7 @@ def _shop(directory: Path) -> Path:
         }
         own = {}
         for name, (values, keys) in numbers.items():
-            noise, entry = resolved.release(name)["noise"], resolved.release(name)
-            own[name] = Answer(
-                release=name,
-                round=round_,
-                keys=None if keys is None else tuple(keys),
-                values=tuple(values),
-                step=Fraction(noise["step"]),
-                stddev=noise["stddev"][round_ - 1],
-                half=noise["half"][round_ - 1],
-                half_all=noise["half_all"][round_ - 1],
-                level=Fraction(noise["level"]),
-                threshold=entry.get("threshold"),
-            ).to_bytes()
+            own[name] = stores.answer_under(resolved, name, round_, values, keys).to_bytes()
         releases.publish(round_, own)
     releases.close()
     with Published.open(directory) as published:

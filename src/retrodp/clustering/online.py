@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from retrodp import _check
 from retrodp.clustering.consistent import Consistent
 from retrodp.clustering.coreset import Coreset
-from retrodp.clustering.retroactive import Row, exactly, label
+from retrodp.clustering.retroactive import Row, answer_of, exactly, label, step_of
 from retrodp.clustering.sketch import MOST_REPRESENTATIVES, PracticalSketch
 from retrodp.errors import StoreCorruptError
 from retrodp.mechanisms.answer import Answer, Bounds
@@ -33,7 +33,6 @@ from retrodp.noise.factors.gathered import BlockKeys, Blocks
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.processes import AnyFactor
 from retrodp.plan.columns import Column
-from retrodp.plan.decimals import common_step
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.arrivals import ArrivingPoints
 
@@ -133,7 +132,7 @@ class OnlineClusters:
     @property
     def step(self) -> Fraction:
         """The grid that holds 1 and every column."""
-        return common_step((Fraction(1), *(column.grid[0] for column in self.statistic.of)))
+        return step_of(self.statistic.of)
 
     @property
     def factor(self) -> AnyFactor:
@@ -197,16 +196,8 @@ class OnlineClusters:
 
     def answer(self, round_: int, shown: Shown) -> Answer:
         """What a round publishes of the last block."""
-        rows = sorted(self._rows(shown), key=lambda row: row.key.encode())
-        return Answer.of_each(
-            release=self.name,
-            round=round_,
-            keys=(row.key for row in rows),
-            values=(row.value for row in rows),
-            step=self.step,
-            level=self.level,
-            each=(row.bounds for row in rows),
-        )
+        rows = self._rows(shown)
+        return answer_of(rows, name=self.name, round_=round_, step=self.step, level=self.level)
 
     def _rows(self, shown: Shown) -> Iterator[Row]:
         one = int(1 / self.step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -30,6 +30,7 @@ from retrodp.mechanisms.guarantee import adaptive_guarantee
 from retrodp.mechanisms.parts import part_of
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.processes import AnyFactor
+from retrodp.plan.columns import Column
 from retrodp.plan.decimals import common_step
 from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.cells import COUNT, SQUARE, SUM, Cells
@@ -92,7 +93,7 @@ class Clusters:
     @property
     def step(self) -> Fraction:
         """The grid that holds 1 and every column."""
-        return common_step((Fraction(1), *(column.grid[0] for column in self.statistic.of)))
+        return step_of(self.statistic.of)
 
     @property
     def _noises(self) -> tuple[CalibratedNoise, ...]:
@@ -116,16 +117,8 @@ class Clusters:
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """Number of centres, centres, sizes, cost, and the coreset where it is asked for."""
         found = self.found(round_, exact, keys)
-        rows = sorted(self._rows(round_, found), key=lambda row: row.key.encode())
-        return Answer.of_each(
-            release=self.name,
-            round=round_,
-            keys=(row.key for row in rows),
-            values=(row.value for row in rows),
-            step=self.step,
-            level=self.level,
-            each=(row.bounds for row in rows),
-        )
+        rows = self._rows(round_, found)
+        return answer_of(rows, name=self.name, round_=round_, step=self.step, level=self.level)
 
     def found(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Found:
         """Cells, coreset and centres of the instance of least estimated cost."""
@@ -287,6 +280,27 @@ class Row(NamedTuple):
     key: str
     value: int
     bounds: Bounds
+
+
+def answer_of(
+    rows: Iterable[Row], *, name: str, round_: int, step: Fraction, level: Fraction
+) -> Answer:
+    """The numbers of a round as one answer, in the order of their keys' bytes."""
+    ordered = sorted(rows, key=lambda row: row.key.encode())
+    return Answer.of_each(
+        release=name,
+        round=round_,
+        keys=(row.key for row in ordered),
+        values=(row.value for row in ordered),
+        step=step,
+        level=level,
+        each=(row.bounds for row in ordered),
+    )
+
+
+def step_of(columns: Iterable[Column]) -> Fraction:
+    """The grid that holds 1 and every column."""
+    return common_step((Fraction(1), *(column.grid[0] for column in columns)))
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ class _Named(Sequence[tuple[str, str, int]]):
         updates = self._updates
         if isinstance(place, slice):
             return _Named(updates.take(np.arange(len(updates))[place]))
-        return updates.spaces[place], updates.id[place], int(updates.stamp[place])
+        space = "" if updates.space is None else updates.space[place]
+        return space, updates.id[place], int(updates.stamp[place])
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
         updates = self._updates
