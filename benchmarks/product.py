@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -78,17 +79,23 @@ def ingest_table() -> Table:
         "ledger: read, judged, queued in order, durable. To the statistics: the rounds closed too, "
         "with every record in the ledger and in the totals of a count, a public and an open "
         "histogram. Published: the releases too, of up to 100,000 open bins in each round. Updates "
-        "a second of processor time; seconds for all of it.",
-        ("ids", "to the ledger", "to the statistics", "published", "seconds", "(cpu)"),
+        "a second of processor time; seconds for all of it. SQLite alone: the same rows, at hand as "
+        "tuples, into one table by id that overwrites what it deletes, in 50 transactions.",
+        (
+            *("ids", "to the ledger", "to the statistics", "published", "seconds", "(cpu)"),
+            "SQLite alone",
+        ),
     )
     for ids in ("sorted", "random"):
         with tempfile.TemporaryDirectory(prefix="retrodp-bench-") as name:
             path = Path(name) / "rows.parquet"
             measured("rows", MILLION, 50, ids, path)
             job = measured("grow", MILLION, 50, path)
+            alone = MILLION / measured("sqlite", 50, path).times("insert")[1]
         (wall, cpu), (more_wall, more_cpu) = job.times("ingest"), job.times("close")
         seconds = cpu, cpu + more_cpu - job.found["release_cpu"], cpu + more_cpu
-        table.add(ids, *(MILLION / each for each in seconds), wall + more_wall, cpu + more_cpu)
+        rates = (MILLION / each for each in seconds)
+        table.add(ids, *rates, wall + more_wall, cpu + more_cpu, alone)
     return table
 
 
@@ -341,6 +348,31 @@ def grow(directory: Path, size: int, rounds: int, path: Path) -> None:
     clock.done()
 
 
+def sqlite_alone(directory: Path, transactions: int, path: Path) -> None:
+    """The file's rows into a table of SQLite, and nothing else done with them."""
+    columns = [pq.read_table(path)[name] for name in ("id", "at", "person", "group", "item")]
+    columns[1] = columns[1].cast(pa.int64())
+    rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    each = -(-len(rows) // transactions)
+    connection = sqlite3.connect(directory / "alone.sqlite", isolation_level=None)
+    for pragma in (
+        *("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"),
+        *("cache_size = -524288", "wal_autocheckpoint = 40000"),
+    ):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    names = "id TEXT PRIMARY KEY, at INTEGER, person TEXT, section TEXT, item TEXT"
+    connection.execute(f"CREATE TABLE records({names}) WITHOUT ROWID")
+    clock = Clock()
+    for start in range(0, len(rows), each):
+        connection.execute("BEGIN")
+        some = rows[start : start + each]
+        connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", some)
+        connection.execute("COMMIT")
+    clock.lap("insert")
+    connection.close()
+    clock.done()
+
+
 def main(arguments: list[str]) -> None:
     """One job."""
     with tempfile.TemporaryDirectory(prefix="retrodp-bench-") as name:
@@ -351,6 +383,8 @@ def main(arguments: list[str]) -> None:
                 write_rows(int(size), int(rounds), ids, Path(path))
             case ["grow", size, rounds, path]:
                 grow(Path(name), int(size), int(rounds), Path(path))
+            case ["sqlite", transactions, path]:
+                sqlite_alone(Path(name), int(transactions), Path(path))
             case _:
                 raise SystemExit("usage: python -m benchmarks.product retail")
 

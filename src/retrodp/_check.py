@@ -1,8 +1,12 @@
-"""The only checks of public arguments, written so that NaN fails every one of them."""
+"""The only checks of public arguments, written so that NaN fails every one of them.
+
+They quote settings alone: no id, no person and no value of a record is to be checked here.
+"""
 
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -11,17 +15,24 @@ from typing import Any
 from retrodp.errors import HorizonExceededError, PlanError, UsageError
 
 
+def _is_number(value: object) -> bool:
+    """Whether it can be compared: no truth value, no text, no `Decimal` that is no number."""
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def positive(**named: float | Fraction) -> None:
     """Each value is finite and above 0."""
     for name, value in named.items():
-        if not 0 < value < math.inf:
+        if not _is_number(value) or not 0 < value < math.inf:
             raise PlanError(f"{name} must be finite and above 0, got {value!r}.")
 
 
 def probability(**named: float | Fraction) -> None:
     """Each value lies strictly between 0 and 1."""
     for name, value in named.items():
-        if not 0 < value < 1:
+        if not _is_number(value) or not 0 < value < 1:
             raise PlanError(f"{name} must lie between 0 and 1 (both excluded), got {value!r}.")
 
 
@@ -82,3 +93,35 @@ def exact(name: str, value: float | str | Fraction | Decimal) -> Fraction:
         return Fraction(value)
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError, TypeError):
         raise PlanError(f"{name} must be a finite number, got {value!r}.") from None
+
+
+def texts(*, expected: str, **named: Any) -> tuple[str, ...]:
+    """The one value, any collection of texts, as a tuple.
+
+    Args:
+        expected: What each of the texts is, such as "names of columns".
+        named: The collection, by the name of the argument.
+
+    Raises:
+        UsageError: It is a text itself, or holds something else.
+    """
+    ((name, value),) = named.items()
+    if isinstance(value, str | bytes):
+        raise UsageError(
+            f"{name} is the one text {value!r}, not a collection of texts.",
+            expected=f"{expected}, in a list or tuple",
+            do=f"Write {name}=[{value!r}].",
+        )
+    try:
+        found = tuple(value)
+    except TypeError:
+        raise UsageError(
+            f"{name} cannot be of type {type(value).__name__}.",
+            expected=f"{expected}, in a list or tuple",
+        ) from None
+    for one in found:
+        if not isinstance(one, str):
+            raise UsageError(
+                f"{name} holds a {type(one).__name__}, {one!r}.", expected=f"{expected}, as texts"
+            )
+    return found

@@ -57,14 +57,14 @@ def test_the_key_is_a_witness_against_the_rest(ram: Path, backup: Path) -> None:
 def test_the_key_of_a_released_round_is_destroyed_before_the_round_is_visible(ram: Path) -> None:
     seen = []
     with new_store(ram / "store", counting()) as store:
-        real = store._releases.publish
+        real = store._parts.releases.publish
 
         def publishing(round_: int, answers: dict[str, bytes]) -> str:
             record = key_of(ram / "store").read()
             seen.append((round_, record.round, record.tree.round))
             return real(round_, answers)
 
-        store._releases.publish = publishing  # type: ignore[assignment, method-assign]
+        store._parts.releases.publish = publishing  # type: ignore[assignment, method-assign]
         store.close_through(3)
         with pytest.raises(KeyDestroyedError):
             key_of(ram / "store").read().tree.round_key(2)

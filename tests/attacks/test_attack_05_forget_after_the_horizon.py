@@ -33,13 +33,13 @@ def test_a_forget_after_the_last_round_is_executed_at_once_without_a_release(ram
 
 def test_a_forget_that_a_kill_interrupted_is_executed_when_the_store_opens(ram: Path) -> None:
     store = ended(ram / "store")
-    store.ledger.add_forget("id", "to-be-forgotten")
+    store.ledger.forgets.add("id", "to-be-forgotten")
     with crashed(store, ram / "again"):
         assert not bytes_left(ram / "again")
 
 
 def test_twin_a_forget_that_waits_for_the_next_close_waits_for_ever(ram: Path) -> None:
     store = ended(ram / "store")
-    store.ledger.add_forget("id", "to-be-forgotten")  # and no round is left to carry it out
+    store.ledger.forgets.add("id", "to-be-forgotten")  # and no round is left to carry it out
     abandon(store)
     assert bytes_left(ram / "store")

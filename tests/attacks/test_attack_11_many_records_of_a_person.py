@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from retrodp.engine.resolve import protection_of, resolve
+from retrodp.engine.amounts import protection_of
+from retrodp.engine.resolve import resolve
 from retrodp.mechanisms.threshold import threshold_for
 from retrodp.noise.process import NoiseProcess
 from tests.support.plans import MAX_PER_BIN, MAX_RECORDS, plan

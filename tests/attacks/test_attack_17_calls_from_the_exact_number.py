@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrodp.clustering.dense_ball import Cluster, iterative
+from retrodp.clustering.one_cluster import Cluster, iterative
 from retrodp.clustering.solver import Floats
 from retrodp.noise.key import KeyTree
 from retrodp.privacy.budget import zCDP

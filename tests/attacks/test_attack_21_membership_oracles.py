@@ -80,7 +80,7 @@ def test_the_ledger_is_rewritten_whether_or_not_anything_was_there(
         with with_one_record(ram / id_) as store:
             act(store, id_)
             store.close_round()
-            due.append(store.ledger.erase_due)
+            due.append(store.ledger.facts.erase_due)
     assert due == [True, True]
 
 
@@ -90,7 +90,7 @@ def test_a_round_of_additions_alone_rewrites_nothing(ram: Path) -> None:
         with with_one_record(ram / id_) as store:
             added(store, id_)
             store.close_round()
-            due.append(store.ledger.erase_due)
+            due.append(store.ledger.facts.erase_due)
     assert due == [False, False]
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from retrodp.engine import ending
 from retrodp.engine.store import Store
 from retrodp.errors import StoreRetiredError
 from retrodp.store.keyfile import PlainKeyFile
@@ -145,6 +146,6 @@ def test_an_interrupted_retirement_is_completed(
 def test_twin_a_store_that_only_says_it_is_retired_keeps_a_working_key(
     running: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Store, "_destroy_key", lambda _: None)
+    monkeypatch.setattr(ending, "destroy_key", lambda _: None)
     assert running.on_store("retire", yes=True).code == 0
     assert len(key_of(running).read().tree.round_key(5)) == 32

@@ -37,8 +37,8 @@ def outcome(path: Path) -> Outcome:
             releases=published(path),
             key=key,
             survivors=[record for batch in store.ledger.survivors() for record in batch],
-            waiting=store.ledger.waiting_count(),
-            erase_due=store.ledger.erase_due,
+            waiting=store.ledger.waiting.count(),
+            erase_due=store.ledger.facts.erase_due,
             files=files,
         )
 

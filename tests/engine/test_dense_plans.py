@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from retrodp.engine.amounts import planned_bins
 from retrodp.engine.check import check
-from retrodp.engine.resolve import planned_bins, resolve
+from retrodp.engine.resolve import resolve
 from retrodp.engine.verify import openable_rounds, verify
 from retrodp.errors import PlanError
 from retrodp.plan.plan import Plan

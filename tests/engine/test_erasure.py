@@ -161,7 +161,7 @@ def test_erasure_takes_place_when_a_forgotten_process_ends_without_it(ram: Path)
     path = ram / "store"
     store = with_her(path)
     forget_person(store)
-    store._let_go()
+    store._parts.close()
     with Store.open(path):
         pass
     assert where_left(path) == {}
@@ -173,7 +173,7 @@ def test_the_file_is_rewritten_whether_or_not_anything_was_forgotten(ram: Path) 
         with with_her(ram / name) as store:
             store.forget([asked])
             store.close_round()
-            due.append(store.ledger.erase_due)
+            due.append(store.ledger.facts.erase_due)
     assert due == [True, True]
 
 
@@ -286,7 +286,7 @@ def test_twin_verify_fails_when_something_is_left(ram: Path, plant: Callable[[Pa
     plant(path)
     store = Store.open(path)
     verified = verify(store, REQUESTS)
-    store._let_go()
+    store._parts.close()
     assert not verified.passed
     [_, person, value] = verified.document["forgotten"]
     assert person["left_in"] != []
@@ -304,7 +304,7 @@ def test_twin_a_row_that_was_only_unlinked_is_found(ram: Path, kind: Kind) -> No
     assert where_left(path) == {"/ledger.sqlite": list(SECRETS)}
     store = Store.open(path)
     entries = verify(store, REQUESTS).document["forgotten"]
-    store._let_go()
+    store._parts.close()
     assert [entry["left_in"] for entry in entries] == [["ledger.sqlite"]] * 3
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from retrodp.engine import publishing
 from retrodp.engine.store import Store
 from retrodp.errors import (
     DiskFullError,
@@ -305,7 +306,7 @@ def test_a_full_disk_takes_nothing_of_a_source_and_work_goes_on(ram: Path) -> No
         with pytest.raises(DiskFullError) as caught:
             ingest(store, many)
         assert caught.value.exit_code == 4
-        assert store.ledger.waiting_count() == 1
+        assert store.ledger.waiting.count() == 1
         limit(store.ledger, 1_000_000)
         store.close_round()
         assert store.ledger.survivor_count() == 1
@@ -323,7 +324,7 @@ def test_a_full_disk_at_a_close_changes_nothing_and_the_same_close_gives_the_sam
         limit(store.ledger, pages_of(store.ledger))
         with pytest.raises(DiskFullError):
             store.close_round()
-        assert (store.round, store.ledger.waiting_count()) == (0, 500)
+        assert (store.round, store.ledger.waiting.count()) == (0, 500)
         assert store.key.round == 0
         limit(store.ledger, 1_000_000)
         store.close_through(2)
@@ -335,11 +336,11 @@ def test_a_full_disk_while_publishing_delays_the_release_and_loses_none(ram: Pat
         store.close_through(HORIZON)
     with new_store(ram / "full", plan()) as store:
         store.close_round()
-        limit(store._releases, pages_of(store._releases))
+        limit(store._parts.releases, pages_of(store._parts.releases))
         with pytest.raises(DiskFullError):
             store.close_through(HORIZON)  # there may be room for one more round
         assert store.round < HORIZON
-        limit(store._releases, 1_000_000)
+        limit(store._parts.releases, 1_000_000)
         store.close_through(HORIZON)
     assert published(ram / "full") == published(ram / "whole")
 
@@ -355,7 +356,7 @@ def test_a_step_that_fails_twice_still_loses_no_release(
             raise DiskFullError("full")
 
         with monkeypatch.context() as patched:
-            patched.setattr(store, "_publish", fails)
+            patched.setattr(publishing, "publish", fails)
             for _ in range(3):
                 with pytest.raises(DiskFullError):
                     store.close_round()
@@ -375,7 +376,7 @@ def test_an_error_inside_a_with_block_leaves_the_store_usable(ram: Path) -> None
         use()
     with Store.open(ram / "store") as store:
         assert store.round == 1
-        assert store.ledger.erase_due
+        assert store.ledger.facts.erase_due
 
 
 def test_a_failed_opening_lets_go_of_the_lock(ram: Path) -> None:
@@ -395,7 +396,7 @@ def test_a_failed_forget_after_the_horizon_lets_go_of_the_lock(
     with new_store(ram / "store", counting()) as store:
         ingest(store, [add("a", 1)])
         store.close_through(HORIZON)
-        store.ledger.add_forget("id", "a")  # as a process killed in the middle leaves it
+        store.ledger.forgets.add("id", "a")  # as a process killed in the middle leaves it
 
     def fails(*_: object) -> None:
         raise DiskFullError("full")
@@ -407,7 +408,7 @@ def test_a_failed_forget_after_the_horizon_lets_go_of_the_lock(
     with Store.open(ram / "store") as store:
         assert store.ledger.survivor_count() == 0
     with Store.open(ram / "store") as store:
-        assert not store.ledger.erase_due
+        assert not store.ledger.facts.erase_due
 
 
 def test_what_a_reader_of_the_database_changes_by_hand_is_noticed(ram: Path) -> None:

@@ -60,7 +60,7 @@ def lived(
                 if when == round_:
                     _ = store.forget(persons=[whom]) if whom == "ann" else store.forget([whom])
             told.append(repr(store.close_round()))
-        told.append(repr(sorted(store.ledger.waiting_rounds().items())))
+        told.append(repr(sorted(store.ledger.waiting.rounds().items())))
         store.settle()
         store.ledger.compact()
     return published(path), told, (path / "ledger.sqlite").read_bytes()
@@ -115,7 +115,7 @@ def test_a_row_that_came_too_late_leaves_no_value_beside_a_deletion(tmp_path: Pa
         store.close_round()
         late = add("late-id", 1, product=secret, who=secret)
         ingest(store, [late, delete("unknown-id", 2)])
-        assert store.ledger.waiting_count() == 1
+        assert store.ledger.waiting.count() == 1
     found = [
         path.name for path in (tmp_path / "s").iterdir() if secret.encode() in path.read_bytes()
     ]
@@ -162,9 +162,9 @@ def test_a_deletion_row_makes_the_rewrite_due_whatever_it_met(tmp_path: Path) ->
             ingest(store, [add("b", 2), *([row] if row else [])])
             _erased(store)
             store.close_round()
-            due.append(store.ledger.erase_due)
+            due.append(store.ledger.facts.erase_due)
     assert due == [True, True, False]
 
 
 def _erased(store: Store) -> None:
-    assert not store.ledger.erase_due
+    assert not store.ledger.facts.erase_due

@@ -34,7 +34,9 @@ def held(store: Store) -> dict[str, dict[bytes, int]]:
 
 
 def counted(store: Store) -> dict[str, dict[bytes, int]]:
-    found = recount(store.releases, store.plan.names, store.ledger.round, store.ledger.survivors())
+    found = recount(
+        store.releases, store.plan.names, store.ledger.facts.round, store.ledger.survivors()
+    )
     return {
         name: {label: total for label, total in of_one.items() if total}
         for name, of_one in found.items()
@@ -50,7 +52,7 @@ def test_rounds_closed_together_leave_what_single_rounds_leave(ram: Path) -> Non
         one.close_through(4)
         totals = held(one)
         assert totals == counted(one)
-        assert not one.ledger.totals_behind
+        assert not one.ledger.facts.totals_behind
         assert len(writes) == len(one.releases)
     with new_store(ram / "single", plan()) as other:
         ingest(other, ROWS)
@@ -78,12 +80,12 @@ def test_a_process_that_dies_on_the_way_is_caught_up_with_at_the_next_open(
     store = new_store(ram / "store", plan())
     ingest(store, ROWS)
     stopped(store, after)
-    assert store.ledger.totals_behind
+    assert store.ledger.facts.totals_behind
     abandon(store)
     with Store.open(ram / "store") as again:
         assert again.round == after
         assert held(again) == counted(again)
-        assert not again.ledger.totals_behind
+        assert not again.ledger.facts.totals_behind
         again.close_through(4)
     with new_store(ram / "whole", plan()) as whole:
         ingest(whole, ROWS)
@@ -99,7 +101,7 @@ def test_the_same_process_goes_on_after_it_was_stopped(ram: Path) -> None:
         store.forget(["r3"])
         store.close_through(5)
         assert held(store) == counted(store)
-        assert not store.ledger.totals_behind
+        assert not store.ledger.facts.totals_behind
 
 
 def test_a_total_that_outgrows_64_bits_on_the_way_stops_its_round(ram: Path) -> None:
@@ -115,7 +117,7 @@ def test_a_total_that_outgrows_64_bits_on_the_way_stops_its_round(ram: Path) -> 
     ingest(store, [Row(round=3, second=1)])
     with pytest.raises(CapacityError):
         store.close_through(5)
-    assert (store.round, store.ledger.waiting_count()) == (2, 1)
+    assert (store.round, store.ledger.waiting.count()) == (2, 1)
     abandon(store)
 
 

@@ -80,7 +80,7 @@ def test_calls_never_leave_the_open_round(store: Store) -> None:
     for _ in range(3):
         store.delete(["x"])
     store.close_round()
-    assert store.ledger.waiting_count() == 0
+    assert store.ledger.waiting.count() == 0
 
 
 @pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
@@ -108,7 +108,7 @@ def test_how_rows_are_cut_into_frames_changes_nothing(ram: Path) -> None:
 def test_a_source_that_is_refused_leaves_nothing(store: Store) -> None:
     with pytest.raises(SourceError):
         store.add(pa.table({"identifier": ["x"]}))
-    assert store.ledger.waiting_count() == 0
+    assert store.ledger.waiting.count() == 0
 
 
 def test_after_the_last_round_nothing_is_added_or_closed(store: Store) -> None:

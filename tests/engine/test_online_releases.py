@@ -23,8 +23,15 @@ from retrodp.engine.forget import Forgotten
 from retrodp.engine.resolve import resolve
 from retrodp.engine.store import Store
 from retrodp.engine.verify import openable_rounds, verify
-from retrodp.errors import NotInThisVersionError, PlanError, StoreCorruptError
+from retrodp.errors import (
+    KeyDestroyedError,
+    NotInThisVersionError,
+    PlanError,
+    StoreCorruptError,
+)
 from retrodp.mechanisms.answer import Answer
+from retrodp.noise.factors.gathered import BlockKeys
+from retrodp.noise.prf import Coordinates
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.views import show, words
@@ -359,6 +366,40 @@ def test_within_a_block_the_last_answer_stands(ram: Path) -> None:
     assert 3 in borns
 
 
+def test_a_round_is_open_as_long_as_the_weights_that_it_shows(ram: Path) -> None:
+    """Rounds 1 and 2 show no block, rounds 3 to 5 the first, round 6 the second."""
+    blocks_shown = {3: 1, 4: 1, 5: 1, 6: 2, 7: 3}
+    opened, expected = [], []
+    with new_store(ram / "store", plan(epsilon=20, horizon=7, keys="blocks = 3")) as store:
+        (release,) = store.releases
+        mechanism = release.mechanism
+        assert isinstance(mechanism, OnlineClusters)
+        for round_ in range(1, 8):
+            store.close_round()
+            own = BlockKeys(store.key.tree, mechanism.gathered)
+            opened.append(openable_rounds(store)["places"])
+            expected.append(
+                sum(
+                    derivable(mechanism, own, block)
+                    for shown, block in blocks_shown.items()
+                    if shown < round_
+                )
+            )
+    assert opened == expected
+    assert max(expected) > min(expected[3:])  # some rounds close, some stay open
+
+
+def derivable(mechanism: OnlineClusters, keys: BlockKeys, block: int) -> bool:
+    """Whether every draw in the weights of a block can be made again."""
+    try:
+        mechanism.sketch.weights.draw(
+            release="any", round=block, keys=keys, where=Coordinates.of_indices(1)
+        )
+    except KeyDestroyedError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize(("named", "length"), [(8, 1), (9, 1), (4, 2), (3, 3), (1, 8)])
 def test_there_are_at_most_as_many_blocks_as_are_named(named: int, length: int) -> None:
     (release,) = check(plan(keys=f"blocks = {named}"))["releases"]
@@ -419,6 +460,9 @@ def test_records_of_a_person_are_charged_together() -> None:
 def test_a_certificate_tells_of_noise_that_is_never_published_itself(ram: Path) -> None:
     with with_lone_point(ram / "store") as store:
         store.close_round()
-        note = verify(store).document["key"]["note"]
-    assert "what was published" in note
-    assert "cells and the sizes" in note
+        key = verify(store).document["key"]
+    assert key["decisions_not_counted"] == ["places"]
+    assert "remove the noise of the numbers published in the current round" in key["note"]
+    assert "Of places only the weights and means are counted." in key["note"]
+    assert "noisy counts of cells and noisy sizes of phases" in key["note"]
+    assert "the key may still tell from which exact count on a place was published" in key["note"]

@@ -40,6 +40,7 @@ from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.loss import PrivacyLoss, pure_epsilon, total_rho
+from retrodp.store.facts import Facts
 from retrodp.store.keyfile import PlainKeyFile
 from retrodp.store.ledger import Ledger
 from retrodp.stream.clock import Clock
@@ -312,7 +313,7 @@ def test_releases_that_were_put_back_over_a_border_are_noticed(ram: Path) -> Non
     old = (ram / "store" / "releases.sqlite").read_bytes()
     with Store.open(ram / "store") as store:
         store.close_through(2)
-        store._begin(NextEpoch.by_itself(store._running, store.ledger, store.files))
+        store._parts.begin(NextEpoch.by_itself(store._parts.running, store.ledger, store.files))
     (ram / "store" / "releases.sqlite").write_bytes(old)
     with pytest.raises(StoreCorruptError, match="Rounds 2 to 2 were closed"):
         Store.open(ram / "store")
@@ -334,7 +335,7 @@ def killed_at(step: int, patched: pytest.MonkeyPatch) -> Iterator[Callable[[], i
         (crossing, "sync_directory"),
         (PlainKeyFile, "rewrite"),
         (Ledger, "next_epoch"),
-        (Ledger, "set_meta"),
+        (Facts, "note"),
         (Path, "replace"),
         (Path, "unlink"),
         (Path, "rmdir"),
@@ -414,7 +415,7 @@ def test_rows_after_a_step_that_failed_wait_for_the_round_that_they_name(
         with pytest.raises(OSError, match="no room"):
             store.close_round()
     ingest(store, [add("a", 3)])
-    assert store.ledger.waiting_rounds() == {1: 1}
+    assert store.ledger.waiting.rounds() == {1: 1}
     store.close()
 
 

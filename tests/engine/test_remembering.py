@@ -169,7 +169,7 @@ def test_a_close_that_fails_leaves_the_state_of_the_round_before(
     with filled(ram / "store", 3) as store:
         before = store.ledger.states.read("buyers", 3)
         with monkeypatch.context() as broken:
-            broken.setattr(store.ledger, "advance", lambda _: 1 / 0)
+            broken.setattr(store.ledger.facts, "advance", lambda _: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 store.close_round()
         assert kept(store) == [("buyers", 2), ("buyers", 3)]
@@ -335,7 +335,7 @@ def watching(path: Path, kind: Kind) -> Store:
     (release,) = store.releases
     mechanism = Newcomers(release.mechanism.noise)  # type: ignore[union-attr]
     assert isinstance(mechanism, Stateful)
-    store._compiled = (replace(release, mechanism=mechanism),)
+    store._parts.compiled = (replace(release, mechanism=mechanism),)
     return store
 
 

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from retrodp.engine import publishing
 from retrodp.engine import restore as restoring
 from retrodp.engine.backup import Place
+from retrodp.engine.ending import take_out_forgotten
 from retrodp.engine.forget import Forgotten
 from retrodp.engine.resolve import resolve
 from retrodp.engine.restore import Restored, examine, restore_as_is, restore_into
@@ -200,7 +202,7 @@ def test_as_it_is_requests_since_the_back_up_belong_to_the_open_round(ram: Path)
     backup = backed_up(ram, counting())
     restore_as_is(place(backup), last_round=3, forgotten=[Forgotten("id", "b")])
     with Store.open(backup) as store:
-        assert len(store.ledger.forgets()) == 1
+        assert len(store.ledger.forgets.waiting()) == 1
         store.close_round()
         assert store.ledger.records_of_id("b") == []
 
@@ -224,20 +226,23 @@ def test_a_torn_copy_is_refused_and_stays_marked(ram: Path, torn: str) -> None:
         if torn == "totals":
             store.ledger.add_totals("lines", {b"": 1})
         else:  # totals agree, but it is not what was published
-            store.ledger.add_forget("id", "b")
-            store._take_out_forgotten()
+            store.ledger.forgets.add("id", "b")
+            take_out_forgotten(store._parts)
     (backup / "backup").touch()
     with pytest.raises(StoreCorruptError):
         restore_as_is(place(backup), last_round=3)
     assert (backup / "backup").exists()
 
 
-def test_a_back_up_that_was_cut_short_in_a_close_is_completed(ram: Path) -> None:
+def test_a_back_up_that_was_cut_short_in_a_close_is_completed(
+    ram: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with real_store(ram / "store", counting()) as store:
         ingest(store, ROWS)
         store.close_through(2)
-        store._finish_close = lambda: None  # type: ignore[method-assign]
-        store.close_round()
+        with monkeypatch.context() as cut:
+            cut.setattr(publishing, "finish", lambda _: None)
+            store.close_round()
     copied(ram / "store", ram / "backup")
     assert restore_as_is(place(ram / "backup"), last_round=3).round == 3
     Store.open(ram / "store").close()
@@ -316,9 +321,9 @@ def test_waiting_updates_are_carried_over_where_records_have_ids(ram: Path) -> N
     done, into = new_epoch(ram, backup, counting(), 3)
     assert done.left_behind == 0
     with Store.open(into) as store:
-        assert store.ledger.waiting_rounds() == {1: 2, 2: 2, 3: 1}
+        assert store.ledger.waiting.rounds() == {1: 2, 2: 2, 3: 1}
         ingest(store, at(ROWS, 4, 5, 6))  # again does no harm
-        assert store.ledger.waiting_count() == 5
+        assert store.ledger.waiting.count() == 5
 
 
 def test_waiting_updates_without_ids_are_left_to_be_delivered_again(ram: Path) -> None:
@@ -328,14 +333,14 @@ def test_waiting_updates_without_ids_are_left_to_be_delivered_again(ram: Path) -
     done, into = new_epoch(ram, ram / "store", counting("points"), 1)
     assert done.left_behind == 5
     with Store.open(into) as store:
-        assert store.ledger.waiting_count() == 0
+        assert store.ledger.waiting.count() == 0
 
 
 def test_an_epoch_may_begin_later_and_takes_what_waited_in_its_first_round(ram: Path) -> None:
     backup = backed_up(ram, counting())
     _, into = new_epoch(ram, backup, counting(), 5)
     with Store.open(into) as store:
-        assert store.ledger.waiting_rounds() == {1: 5}
+        assert store.ledger.waiting.rounds() == {1: 5}
         store.close_round()
         stamps = sorted(stamp for _, _, stamp, _ in survivors(store, 5))
         assert stamps == [1, 1, 1, 1, 2, 4, 5, 6]
@@ -370,7 +375,7 @@ def test_what_was_to_be_forgotten_never_enters_the_new_store(ram: Path) -> None:
     assert b"remembered-for-ever" in content
     assert b"forgotten" not in content
     with Store.open(into) as store:
-        assert store.ledger.waiting_count() == 0
+        assert store.ledger.waiting.count() == 0
         assert totals(store)["lines"] == {b"": 1}
         assert verify(store, asked).passed
 

@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,16 +37,16 @@ CONTENTS = st.builds(
 )
 ROUNDS = st.integers(1, HORIZON)
 
-# What a close calls, one after the other: (where, method). Each may fail before or after its work.
+# What a close calls, one after the other: (part of the store, method). Each may fail before or after its work.
 STEPS = [
-    ("_ledger", "apply_changes"),
-    ("_ledger", "add_totals"),
-    ("_ledger", "remove_round_from_queue"),
-    ("_ledger", "set_pending"),
-    ("_ledger", "advance"),
-    ("_keeper", "rewrite"),
-    ("_releases", "publish"),
-    ("_ledger", "clear_pending"),
+    ("ledger", "apply_changes"),
+    ("ledger", "add_totals"),
+    ("ledger.waiting", "remove_round"),
+    ("ledger.pending", "keep"),
+    ("ledger.facts", "advance"),
+    ("keeper", "rewrite"),
+    ("releases", "publish"),
+    ("ledger.pending", "clear"),
 ]
 
 
@@ -114,7 +115,8 @@ class StoreMachine(RuleBasedStateMachine):
         killed: bool,  # noqa: FBT001
     ) -> None:
         round_ = self.store.round + 1
-        failing(getattr(self.store, step[0]), step[1], after=after)
+        where = attrgetter(f"_parts.{step[0]}")(self.store)
+        failing(where, step[1], after=after)
         try:
             self.store.close_round()
         except Interruption:
@@ -122,7 +124,7 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             raise AssertionError(f"{step} is no part of a close")
         if not killed:
-            delattr(getattr(self.store, step[0]), step[1])
+            delattr(where, step[1])
         if killed or round_ == HORIZON:
             self.kill()
         if self.store.round == round_ < HORIZON and not killed:
@@ -140,7 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         self.store.settle()
-        assert not self.store.ledger.erase_due or self.store.ledger.forgets()
+        assert not self.store.ledger.facts.erase_due or self.store.ledger.forgets.waiting()
 
     def _closed(self, round_: int) -> None:
         self._note(round_)

@@ -122,7 +122,7 @@ class _LabelsEverSeen(_Planted):
 
 def planting(kind: type[_Planted]) -> Planting:
     def plant(store: Store) -> None:
-        store._compiled = tuple(
+        store._parts.compiled = tuple(
             CompiledRelease(
                 statistic=release.statistic,
                 mechanism=kind(release.mechanism),

@@ -66,6 +66,12 @@ def test_several_columns_are_an_array_in_their_order() -> None:
 TEXTS = st.none() | st.text(max_size=4) | st.sampled_from(['["a"]', "[null]", '["', "null", '""'])
 
 
+@given(st.lists(TEXTS | st.sampled_from(["a\n[b", "\n[", "["]), max_size=6))
+def test_labels_of_many_bins_are_those_of_each(values: list[str | None]) -> None:
+    expected = [label(TEXT, value).encode() for value in values]
+    assert BinLabels(columns=(TEXT,)).coordinates([values]) == expected
+
+
 @given(st.tuples(TEXTS, TEXTS), st.tuples(TEXTS, TEXTS))
 def test_two_different_bins_never_share_a_label(
     one: tuple[str | None, str | None], two: tuple[str | None, str | None]

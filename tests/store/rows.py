@@ -63,10 +63,10 @@ def new_ledger(directory: Path, *, ids: bool = True) -> Ledger:
 
 def close_round(ledger: Ledger) -> None:
     """What the engine does to the ledger when a round closes; totals count payloads."""
-    round_ = ledger.round + 1
+    round_ = ledger.facts.round + 1
     with ledger.transaction():
-        waiting = ledger.waiting(round_)
-        if ledger.ids:
+        waiting = ledger.waiting.of_round(round_)
+        if ledger.facts.ids:
             changes = lives.apply_round(ledger.running_for_round(round_), waiting)
         else:
             changes = multiset.apply_round(ledger.running_points(round_), waiting)
@@ -76,14 +76,14 @@ def close_round(ledger: Ledger) -> None:
                 delta[record.payload] = delta.get(record.payload, 0) + sign * record.count
         ledger.apply_changes(changes)
         ledger.add_totals("by_payload", delta)
-        ledger.remove_round_from_queue(round_)
-        ledger.advance(round_)
+        ledger.waiting.remove_round(round_)
+        ledger.facts.advance(round_)
 
 
 def run(ledger: Ledger, *rounds: Sequence[QueuedUpdate]) -> None:
     """Take in and close these rounds."""
     for updates in rounds:
-        ledger.enqueue(arrivals(ledger.round + 1, updates))
+        ledger.waiting.enqueue(arrivals(ledger.facts.round + 1, updates))
         close_round(ledger)
 
 

@@ -16,7 +16,7 @@ LENGTHS = (5, 20, 60, 300)
 def test_every_waiting_id_is_found_once_wherever_the_pages_end(tmp_path: Path, length: int) -> None:
     ids = [f"{number:05}" * (length // 5) + "end" for number in range(2000)]
     ledger = new_ledger(tmp_path)
-    ledger.enqueue(arrivals(1, [update(name) for name in ids]))
+    ledger.waiting.enqueue(arrivals(1, [update(name) for name in ids]))
     ledger.close()
     needles = [name.encode() for name in ids]
     content = (tmp_path / "ledger.sqlite").read_bytes()
@@ -29,8 +29,8 @@ def test_every_waiting_id_is_found_once_wherever_the_pages_end(tmp_path: Path, l
 def test_ids_left_in_freed_pages_are_stray_although_they_are_split(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     ledger._database.execute("PRAGMA secure_delete = OFF")
-    ids = [f"order-{number:011}" for number in range(0, 4000 * 13, 13)]
-    ledger.enqueue(arrivals(1, [update(name) for name in ids]))
+    ids = [f"order-{number:011}" for number in range(0, 12_000 * 13, 13)]
+    ledger.waiting.enqueue(arrivals(1, [update(name) for name in ids]))
     ledger._database.execute("DELETE FROM queue")
     stray = ledger.stray_copies([name.encode() for name in ids])
     ledger.close()

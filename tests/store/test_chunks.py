@@ -46,21 +46,21 @@ def test_the_set_and_the_numbers_told_are_those_of_a_set(
         ledger = new_ledger(directory / "one")
         for round_, rows in batches:
             new = set(rows) - waiting[round_]
-            assert ledger.enqueue(arrivals(round_, rows)) == len(new)
+            assert ledger.waiting.enqueue(arrivals(round_, rows)) == len(new)
             waiting[round_] |= new
             if reopened:
                 ledger.close()
                 ledger = Ledger.open(directory / "one" / "ledger.sqlite")
         counts = {round_: len(rows) for round_, rows in waiting.items() if rows}
-        assert ledger.waiting_rounds() == counts
+        assert ledger.waiting.rounds() == counts
         for round_, rows_of in waiting.items():
-            assert set(ledger.waiting(round_)) == rows_of
-            assert len(ledger.waiting(round_)) == len(rows_of)
+            assert set(ledger.waiting.of_round(round_)) == rows_of
+            assert len(ledger.waiting.of_round(round_)) == len(rows_of)
             latest = max((row.at for row in rows_of), default=None)
-            assert ledger.latest_waiting(round_) == latest
+            assert ledger.waiting.latest(round_) == latest
         straight = new_ledger(directory / "two")
         for round_, rows_of in waiting.items():
-            straight.enqueue(arrivals(round_, sorted(rows_of, key=repr)))
+            straight.waiting.enqueue(arrivals(round_, sorted(rows_of, key=repr)))
         assert file_of(ledger) == file_of(straight)
 
 
@@ -72,25 +72,25 @@ def test_who_is_dropped_leaves_no_row_and_the_others_stay(
     with memory_directory() as directory:
         ledger = new_ledger(directory)
         for round_, rows in batches:
-            ledger.enqueue(arrivals(round_, rows))
-        before = {round_: ledger.waiting(round_) for round_ in (1, 2)}
+            ledger.waiting.enqueue(arrivals(round_, rows))
+        before = {round_: ledger.waiting.of_round(round_) for round_ in (1, 2)}
         hers = [row for rows in before.values() for row in rows if "ann" in {row.person, row.space}]
-        assert ledger.drop_waiting_of_person("ann") == len(hers)
+        assert ledger.waiting.drop_person("ann") == len(hers)
         left = {
             round_: [row for row in rows if row not in hers and row.id != "7"]
             for round_, rows in before.items()
         }
-        ledger.drop_waiting_of_id("7")
-        assert {round_: ledger.waiting(round_) for round_ in (1, 2)} == left
+        ledger.waiting.drop_id("7")
+        assert {round_: ledger.waiting.of_round(round_) for round_ in (1, 2)} == left
         assert ledger.mentions(ids=["7"], persons=["ann"]) == []
 
 
 def test_a_round_in_many_batches_is_told_apart_after_a_failed_one(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.enqueue(arrivals(1, [update("a")]))
+    ledger.waiting.enqueue(arrivals(1, [update("a")]))
     with contextlib.suppress(ZeroDivisionError), ledger.transaction():
-        ledger.enqueue(arrivals(1, [update("b")]))
+        ledger.waiting.enqueue(arrivals(1, [update("b")]))
         raise ZeroDivisionError
-    assert ledger.waiting_count() == 1
-    assert ledger.enqueue(arrivals(1, [update("a"), update("b"), update("c")])) == 2
-    assert [row.id for row in ledger.waiting(1)] == ["a", "b", "c"]
+    assert ledger.waiting.count() == 1
+    assert ledger.waiting.enqueue(arrivals(1, [update("a"), update("b"), update("c")])) == 2
+    assert [row.id for row in ledger.waiting.of_round(1)] == ["a", "b", "c"]

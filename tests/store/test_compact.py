@@ -93,15 +93,15 @@ def test_compacting_again_and_opening_change_no_byte(tmp_path: Path) -> None:
 def test_contents_stay_what_they_were(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     winding(ledger)
-    ledger.enqueue(arrivals(4, [update("waits"), update("waits", op=Op.DELETE, at=11)]))
-    ledger.add_forget("person", "eve")
-    ledger.remember([b"hash"], 9)
-    ledger.take_source("digest", 9)
+    ledger.waiting.enqueue(arrivals(4, [update("waits"), update("waits", op=Op.DELETE, at=11)]))
+    ledger.forgets.add("person", "eve")
+    ledger.memory.remember([b"hash"], 9)
+    ledger.memory.take_source("digest", 9)
     before = contents(ledger)
     ledger.compact()
     assert contents(ledger) == before
-    assert ledger.remembered([b"hash"]) == {b"hash"}
-    assert not ledger.erase_due
+    assert ledger.memory.remembered([b"hash"]) == {b"hash"}
+    assert not ledger.facts.erase_due
 
 
 def test_a_table_of_states_that_is_empty_leaves_no_trace(tmp_path: Path) -> None:

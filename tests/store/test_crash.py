@@ -20,17 +20,17 @@ ROOT = Path(__file__).parents[2]
 
 INSIDE = """
 with ledger.transaction():
-    ledger.enqueue(arrivals(2, [update(f"n{number}") for number in range(20_000)]))
+    ledger.waiting.enqueue(arrivals(2, [update(f"n{number}") for number in range(20_000)]))
     ledger.add_totals("by_payload", {b"x": 1})
-    ledger.set_pending(2, bytes(5_000_000))
-    ledger.advance(2)
+    ledger.pending.keep(2, bytes(5_000_000))
+    ledger.facts.advance(2)
     print("inside", flush=True)
     time.sleep(60)
 """
 
 CLOSING = """
 while True:
-    round_ = ledger.round + 1
+    round_ = ledger.facts.round + 1
     run(ledger, [update(f"r{round_}-{number}", stamp=round_) for number in range(200)])
     print(round_, flush=True)
 """
@@ -77,7 +77,7 @@ def test_a_kill_inside_a_transaction_leaves_what_was_before(tmp_path: Path) -> N
     killed(process)
     again = Ledger.open(tmp_path / "ledger.sqlite")
     assert contents(again) == before
-    assert (again.round, again.waiting_count(), again.pending()) == (1, 0, None)
+    assert (again.facts.round, again.waiting.count(), again.pending.read()) == (1, 0, None)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.013, 0.05])
@@ -91,7 +91,7 @@ def test_a_kill_loses_no_acknowledged_round_and_keeps_totals_true(
     time.sleep(delay)
     acknowledged = int((first + killed(process)).split()[-1])
     again = Ledger.open(tmp_path / "ledger.sqlite")
-    closed = again.round
+    closed = again.facts.round
     assert acknowledged <= closed <= acknowledged + 1
     assert again.survivor_count() == 200 * closed
     assert sum(again.read_totals("by_payload").values()) == 200 * closed
@@ -122,7 +122,7 @@ def test_a_leftover_of_an_interrupted_rewrite_goes_when_the_ledger_opens(tmp_pat
     (tmp_path / "ledger.sqlite.fresh").write_bytes(b"half a copy")
     again = Ledger.open(tmp_path / "ledger.sqlite")
     assert not (tmp_path / "ledger.sqlite.fresh").exists()
-    assert again.erase_due
+    assert again.facts.erase_due
 
 
 def test_a_kill_while_publishing_publishes_all_or_nothing(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_ledger_is_of_no_use_after_a_fork(tmp_path: Path) -> None:
         "ledger = Ledger.open(Path(sys.argv[1]))\n"
         "if os.fork() == 0:\n"
         "    try:\n"
-        "        ledger.set_meta('x', '1')\n"
+        "        ledger.facts.note('x', '1')\n"
         "    except UsageError:\n"
         "        os._exit(7)\n"
         "    os._exit(0)\n"
@@ -175,11 +175,11 @@ def test_a_ledger_is_of_no_use_after_a_fork(tmp_path: Path) -> None:
 
 def test_rows_taken_before_a_kill_still_wait(tmp_path: Path) -> None:
     new_ledger(tmp_path).close()
-    body = 'ledger.enqueue(arrivals(1, [update("a")]))\nprint("taken", flush=True)\ntime.sleep(60)'
+    body = 'ledger.waiting.enqueue(arrivals(1, [update("a")]))\nprint("taken", flush=True)\ntime.sleep(60)'
     process = child(tmp_path, body)
     assert process.stdout is not None
     assert process.stdout.readline() == "taken\n"
     killed(process)
     again = Ledger.open(tmp_path / "ledger.sqlite")
-    assert again.waiting(1) == [update("a")]
-    assert again.enqueue(arrivals(1, [update("a")])) == 0
+    assert again.waiting.of_round(1) == [update("a")]
+    assert again.waiting.enqueue(arrivals(1, [update("a")])) == 0

@@ -49,9 +49,9 @@ def fill(disk: Path) -> None:
 
 def close_with_a_large_release(ledger: Ledger) -> None:
     with ledger.transaction():
-        ledger.remove_round_from_queue(2)
-        ledger.advance(2)
-        ledger.set_pending(2, bytes(4 << 20))
+        ledger.waiting.remove_round(2)
+        ledger.facts.advance(2)
+        ledger.pending.keep(2, bytes(4 << 20))
 
 
 def test_a_full_disk_takes_nothing_and_work_goes_on_after(small_disk: Path) -> None:
@@ -59,21 +59,21 @@ def test_a_full_disk_takes_nothing_and_work_goes_on_after(small_disk: Path) -> N
     run(ledger, [update("a"), update("b")])
     before = contents(ledger)
     with pytest.raises(DiskFullError):
-        ledger.enqueue(arrivals(2, MANY))
+        ledger.waiting.enqueue(arrivals(2, MANY))
     assert contents(ledger) == before
-    assert ledger.waiting_count() == 0
-    assert ledger.enqueue(arrivals(2, MANY[:100])) == 100
+    assert ledger.waiting.count() == 0
+    assert ledger.waiting.enqueue(arrivals(2, MANY[:100])) == 100
 
 
 def test_a_close_on_a_full_disk_rolls_back_whole(small_disk: Path) -> None:
     ledger = new_ledger(small_disk)
     run(ledger, [update("a"), update("b")])
-    ledger.enqueue(arrivals(2, [update("c")]))
+    ledger.waiting.enqueue(arrivals(2, [update("c")]))
     before = contents(ledger)
     with pytest.raises(DiskFullError):
         close_with_a_large_release(ledger)
     assert contents(ledger) == before
-    assert (ledger.round, ledger.waiting_count(), ledger.pending()) == (1, 1, None)
+    assert (ledger.facts.round, ledger.waiting.count(), ledger.pending.read()) == (1, 1, None)
 
 
 def test_erasing_on_a_full_disk_stays_due(small_disk: Path) -> None:
@@ -84,7 +84,7 @@ def test_erasing_on_a_full_disk_stays_due(small_disk: Path) -> None:
     with pytest.raises(DiskFullError):
         ledger.erase()
     assert contents(ledger) == before
-    assert ledger.erase_due
+    assert ledger.facts.erase_due
     assert not (small_disk / "ledger.sqlite.fresh").exists()
     (small_disk / "fill").unlink()
     ledger.close()
@@ -132,7 +132,7 @@ def test_a_file_size_limit_is_a_full_disk_too(tmp_path: Path) -> None:
         "ledger = Ledger.open(Path(sys.argv[1]))\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19))\n"
         "try:\n"
-        "    ledger.enqueue(arrivals(2, MANY))\n"
+        "    ledger.waiting.enqueue(arrivals(2, MANY))\n"
         "except DiskFullError as error:\n"
         "    sys.exit(error.exit_code)\n"
     )
@@ -141,13 +141,13 @@ def test_a_file_size_limit_is_a_full_disk_too(tmp_path: Path) -> None:
     assert done.returncode == 4
     again = Ledger.open(path)
     assert contents(again) == before
-    assert again.waiting_count() == 0
+    assert again.waiting.count() == 0
 
 
 def test_a_full_database_file_is_a_full_disk_too(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     ledger._database.rows("PRAGMA max_page_count = 40")
     with pytest.raises(DiskFullError):
-        ledger.enqueue(arrivals(1, MANY))
-    assert ledger.waiting_count() == 0
-    assert ledger.enqueue(arrivals(1, MANY[:10])) == 10
+        ledger.waiting.enqueue(arrivals(1, MANY))
+    assert ledger.waiting.count() == 0
+    assert ledger.waiting.enqueue(arrivals(1, MANY[:10])) == 10

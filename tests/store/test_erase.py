@@ -83,12 +83,14 @@ def test_waiting_rows_totals_and_forgets_are_erased_as_well(tmp_path: Path) -> N
     marks = ["forgotten-id-88", "forgotten-person-88", "forgotten-value-88"]
     identifier, person, value = marks
     run(ledger, [*kept, update(identifier, person=person, value=value)])
-    ledger.enqueue(arrivals(2, [update(identifier, op=Op.DELETE), update("unmet", op=Op.DELETE)]))
-    ledger.add_forget("person", person)
-    ledger.set_pending(1, value.encode())
+    ledger.waiting.enqueue(
+        arrivals(2, [update(identifier, op=Op.DELETE), update("unmet", op=Op.DELETE)])
+    )
+    ledger.forgets.add("person", person)
+    ledger.pending.keep(1, value.encode())
     close_round(ledger)
-    ledger.clear_forgets()
-    ledger.clear_pending()
+    ledger.forgets.clear()
+    ledger.pending.clear()
     ledger.erase()
     wanted = [mark.encode() for mark in marks]
     assert scan.scan(scan.files_of(tmp_path), wanted, store=tmp_path) == []
@@ -125,15 +127,16 @@ def test_the_old_file_and_the_log_are_overwritten_with_zeros(tmp_path: Path) -> 
 def test_erasing_keeps_contents_facts_and_integrity(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update(f"{number}") for number in range(300)], [update("7", op=Op.DELETE)])
-    ledger.enqueue(arrivals(3, [update("waits")]))
-    ledger.set_pending(2, b"answer")
+    ledger.waiting.enqueue(arrivals(3, [update("waits")]))
+    ledger.pending.keep(2, b"answer")
     before = contents(ledger)
-    assert ledger.erase_due
+    assert ledger.facts.erase_due
     ledger.erase()
     ledger.check_integrity()
     assert contents(ledger) == before
-    assert (ledger.round, ledger.pending(), ledger.erase_due) == (2, (2, b"answer"), False)
-    assert ledger.waiting(3) == [update("waits")]
+    assert (ledger.facts.round, ledger.facts.erase_due) == (2, False)
+    assert ledger.pending.read() == (2, b"answer")
+    assert ledger.waiting.of_round(3) == [update("waits")]
     assert ledger._database.value("PRAGMA journal_mode") == "wal"
     ledger.close()
     again = Ledger.open(tmp_path / "ledger.sqlite")
@@ -192,10 +195,10 @@ def test_a_failed_rewrite_leaves_the_ledger_usable(tmp_path: Path) -> None:
         patch.setattr(erase, "_sync_file", raise_corrupt)
         with pytest.raises(StoreCorruptError):
             ledger.erase()
-    assert ledger.erase_due
+    assert ledger.facts.erase_due
     assert not (tmp_path / "ledger.sqlite.fresh").exists()
     ledger.erase()
-    assert not ledger.erase_due
+    assert not ledger.facts.erase_due
 
 
 def raise_corrupt(path: Path) -> None:

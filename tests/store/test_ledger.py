@@ -17,8 +17,8 @@ from retrodp.errors import (
     StoreLockedError,
     UsageError,
 )
+from retrodp.store.forgets import Forget
 from retrodp.store.ledger import Ledger
-from retrodp.store.queue import Forget
 from retrodp.stream.update import Changes, Op, Record
 from tests.store.rows import arrivals, close_round, contents, new_ledger, pack, run, update
 
@@ -27,24 +27,26 @@ LARGEST = 2**63 - 1
 
 def test_a_new_ledger_is_empty_and_knows_its_store(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    assert (ledger.store_id, ledger.fingerprint, ledger.round) == ("5e", "f1", 0)
-    assert (ledger.ids, ledger.test, ledger.erase_due) == (True, True, False)
-    assert (ledger.survivor_count(), ledger.waiting_count(), list(ledger.survivors())) == (0, 0, [])
-    assert (ledger.pending(), ledger.forgets(), ledger.read_totals("x")) == (None, [], {})
+    assert (ledger.facts.store_id, ledger.facts.fingerprint, ledger.facts.round) == ("5e", "f1", 0)
+    assert (ledger.facts.ids, ledger.facts.test, ledger.facts.erase_due) == (True, True, False)
+    assert (ledger.survivor_count(), ledger.waiting.count(), list(ledger.survivors())) == (0, 0, [])
+    assert (ledger.forgets.waiting(), ledger.read_totals("x")) == ([], {})
+    assert ledger.pending.read() is None
 
 
 def test_everything_survives_closing_and_opening(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update("a", person="ann"), update("b")])
-    ledger.enqueue(arrivals(2, [update("c")]))
-    ledger.set_pending(1, b"release")
-    ledger.add_forget("person", "ann")
+    ledger.waiting.enqueue(arrivals(2, [update("c")]))
+    ledger.pending.keep(1, b"release")
+    ledger.forgets.add("person", "ann")
     before = contents(ledger)
     ledger.close()
     again = Ledger.open(tmp_path / "ledger.sqlite")
     assert contents(again) == before
-    assert (again.round, again.pending(), again.waiting_count()) == (1, (1, b"release"), 1)
-    assert again.forgets() == [Forget(kind="person", value="ann")]
+    assert (again.facts.round, again.waiting.count()) == (1, 1)
+    assert again.pending.read() == (1, b"release")
+    assert again.forgets.waiting() == [Forget(kind="person", value="ann")]
 
 
 def test_files_are_for_the_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
@@ -63,9 +65,9 @@ def test_files_are_for_the_owner_alone_whatever_the_umask(tmp_path: Path) -> Non
 def test_identical_rows_collapse_with_ids(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     row = update("a", person="ann")
-    assert ledger.enqueue(arrivals(1, [row, row, update("b")])) == 2
-    assert ledger.enqueue(arrivals(1, [update("b"), row])) == 0
-    assert ledger.waiting(1) == [row, update("b")]
+    assert ledger.waiting.enqueue(arrivals(1, [row, row, update("b")])) == 2
+    assert ledger.waiting.enqueue(arrivals(1, [update("b"), row])) == 0
+    assert ledger.waiting.of_round(1) == [row, update("b")]
 
 
 @pytest.mark.parametrize(
@@ -85,16 +87,16 @@ def test_rows_that_differ_anywhere_both_wait(tmp_path: Path, other: object) -> N
     ledger = new_ledger(tmp_path)
     assert isinstance(other, tuple)
     row = update("a")
-    ledger.enqueue(arrivals(1, [row, other]))  # type: ignore[list-item]
-    assert set(ledger.waiting(1)) == {row, other}
+    ledger.waiting.enqueue(arrivals(1, [row, other]))  # type: ignore[list-item]
+    assert set(ledger.waiting.of_round(1)) == {row, other}
 
 
 def test_without_ids_equal_rows_add_up(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path, ids=False)
-    assert ledger.enqueue(arrivals(1, [update("", count=2), update("", count=3)])) == 2
-    ledger.enqueue(arrivals(1, [update("", count=4)]))
-    assert ledger.waiting(1) == [update("", count=9)]
-    assert ledger.waiting_count() == 9
+    assert ledger.waiting.enqueue(arrivals(1, [update("", count=2), update("", count=3)])) == 2
+    ledger.waiting.enqueue(arrivals(1, [update("", count=4)]))
+    assert ledger.waiting.of_round(1) == [update("", count=9)]
+    assert ledger.waiting.count() == 9
 
 
 def test_waiting_updates_are_sorted_as_they_apply(tmp_path: Path) -> None:
@@ -109,8 +111,8 @@ def test_waiting_updates_are_sorted_as_they_apply(tmp_path: Path) -> None:
         for person in (None, "", "bob")
     ]
     random.Random(1).shuffle(rows)
-    ledger.enqueue(arrivals(1, rows))
-    waiting = ledger.waiting(1)
+    ledger.waiting.enqueue(arrivals(1, rows))
+    waiting = ledger.waiting.of_round(1)
     assert [row[:6] for row in waiting] == sorted(row[:6] for row in set(rows))
     assert set(waiting) == set(rows)
 
@@ -120,18 +122,18 @@ def test_rows_of_a_closed_round_are_refused_whole(tmp_path: Path) -> None:
     run(ledger, [update("a")])
     late = arrivals(1, [update("b")])
     with pytest.raises(RoundClosedError):
-        ledger.enqueue(late)
-    assert ledger.waiting_count() == 0
+        ledger.waiting.enqueue(late)
+    assert ledger.waiting.count() == 0
 
 
 def test_rounds_close_one_after_the_other(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     with pytest.raises(RoundClosedError):
-        ledger.advance(2)
-    ledger.advance(1)
+        ledger.facts.advance(2)
+    ledger.facts.advance(1)
     with pytest.raises(RoundClosedError):
-        ledger.advance(1)
-    assert ledger.round == 1
+        ledger.facts.advance(1)
+    assert ledger.facts.round == 1
 
 
 def test_histories_that_unite_leave_equal_ledgers(tmp_path: Path) -> None:
@@ -212,7 +214,7 @@ def test_records_are_found_by_stamp_person_and_id(tmp_path: Path) -> None:
 def test_running_lives_are_those_that_the_round_names(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update("a"), update("b"), update("c", space="ann")])
-    ledger.enqueue(
+    ledger.waiting.enqueue(
         arrivals(2, [update("a", op=Op.DELETE), update("c"), update("d"), update("a", at=3)])
     )
     assert list(ledger.running_for_round(2)) == [("", "a")]
@@ -222,7 +224,7 @@ def test_running_lives_are_those_that_the_round_names(tmp_path: Path) -> None:
 def test_running_points_are_those_that_the_round_names(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path, ids=False)
     run(ledger, [update("", value="a", count=3), update("", value="b")])
-    ledger.enqueue(arrivals(2, [update("", value="a", op=Op.DELETE)]))
+    ledger.waiting.enqueue(arrivals(2, [update("", value="a", op=Op.DELETE)]))
     point = (1, pack(["a", None]))
     assert ledger.running_points(2) == {point: Record("", "", *point[:1], None, point[1], 3)}
     with pytest.raises(UsageError):
@@ -287,53 +289,53 @@ def test_totals_at_the_64_bit_boundary_are_exact(tmp_path: Path) -> None:
 
 def test_copies_beyond_64_bits_are_refused(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path, ids=False)
-    ledger.enqueue(arrivals(1, [update("", count=LARGEST)]))
+    ledger.waiting.enqueue(arrivals(1, [update("", count=LARGEST)]))
     with pytest.raises(CapacityError):
-        ledger.enqueue(arrivals(1, [update("", value="z"), update("")]))
-    assert ledger.waiting_count() == LARGEST
+        ledger.waiting.enqueue(arrivals(1, [update("", value="z"), update("")]))
+    assert ledger.waiting.count() == LARGEST
     close_round(ledger)
-    ledger.enqueue(arrivals(2, [update("")]))
+    ledger.waiting.enqueue(arrivals(2, [update("")]))
     with pytest.raises(CapacityError):
         close_round(ledger)
-    assert (ledger.round, ledger.survivor_count()) == (1, LARGEST)
+    assert (ledger.facts.round, ledger.survivor_count()) == (1, LARGEST)
 
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_a_count_below_one_is_refused(tmp_path: Path, count: int) -> None:
     ledger = new_ledger(tmp_path, ids=False)
     with pytest.raises(CapacityError):
-        ledger.enqueue(arrivals(1, [update("", count=count)]))
+        ledger.waiting.enqueue(arrivals(1, [update("", count=count)]))
 
 
 def test_text_that_is_not_unicode_is_refused_without_quoting_it(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     with pytest.raises(DataError) as caught:
-        ledger.enqueue(arrivals(1, [update("ok"), update("secret\ud800")]))
+        ledger.waiting.enqueue(arrivals(1, [update("ok"), update("secret\ud800")]))
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
-    assert ledger.waiting_count() == 0
+    assert ledger.waiting.count() == 0
 
 
 def close_and_fail(ledger: Ledger) -> None:
     with ledger.transaction():
-        ledger.set_pending(2, b"x")
-        ledger.add_forget("id", "a")
-        ledger.remove_round_from_queue(2)
+        ledger.pending.keep(2, b"x")
+        ledger.forgets.add("id", "a")
+        ledger.waiting.remove_round(2)
         ledger.add_totals("by_payload", {b"q": 1})
-        ledger.advance(2)
+        ledger.facts.advance(2)
         raise ZeroDivisionError
 
 
 def test_an_exception_rolls_everything_back(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update("a")])
-    ledger.enqueue(arrivals(2, [update("b")]))
+    ledger.waiting.enqueue(arrivals(2, [update("b")]))
     before = contents(ledger)
     with pytest.raises(ZeroDivisionError):
         close_and_fail(ledger)
     assert contents(ledger) == before
-    assert (ledger.round, ledger.waiting_count(), ledger.pending()) == (1, 1, None)
-    assert ledger.forgets() == []
+    assert (ledger.facts.round, ledger.waiting.count(), ledger.pending.read()) == (1, 1, None)
+    assert ledger.forgets.waiting() == []
 
 
 def test_transactions_do_not_nest(tmp_path: Path) -> None:
@@ -341,32 +343,32 @@ def test_transactions_do_not_nest(tmp_path: Path) -> None:
     with ledger.transaction(), pytest.raises(UsageError), ledger.transaction():
         pass
     with ledger.transaction():
-        ledger.set_meta("x", "1")
-    assert ledger.meta("x") == "1"
+        ledger.facts.note("x", "1")
+    assert ledger.facts.read("x") == "1"
 
 
 def test_forgets_are_a_set(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.add_forget("id", "7")
-    ledger.add_forget("id", "7")
-    ledger.add_forget("id", "7", space="ann")
-    ledger.add_forget("id", "7", space="")
-    ledger.add_forget("person", "ann")
-    assert len(ledger.forgets()) == 4
-    assert set(ledger.forgets()) == {
+    ledger.forgets.add("id", "7")
+    ledger.forgets.add("id", "7")
+    ledger.forgets.add("id", "7", space="ann")
+    ledger.forgets.add("id", "7", space="")
+    ledger.forgets.add("person", "ann")
+    assert len(ledger.forgets.waiting()) == 4
+    assert set(ledger.forgets.waiting()) == {
         Forget(kind="id", value="7"),
         Forget(kind="id", value="7", space="ann"),
         Forget(kind="id", value="7", space=""),
         Forget(kind="person", value="ann"),
     }
-    assert not ledger.erase_due
-    ledger.clear_forgets()
-    assert (ledger.forgets(), ledger.erase_due) == ([], True)
+    assert not ledger.facts.erase_due
+    ledger.forgets.clear()
+    assert (ledger.forgets.waiting(), ledger.facts.erase_due) == ([], True)
 
 
 def test_waiting_rows_of_an_id_or_a_person_can_be_dropped(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.enqueue(
+    ledger.waiting.enqueue(
         arrivals(
             3,
             [
@@ -377,12 +379,12 @@ def test_waiting_rows_of_an_id_or_a_person_can_be_dropped(tmp_path: Path) -> Non
             ],
         )
     )
-    assert ledger.drop_waiting_of_id("1", "bob") == 1
-    assert ledger.drop_waiting_of_person("") == 0
-    assert ledger.drop_waiting_of_person("ann") == 2
-    assert ledger.waiting(3) == [update("2")]
-    assert ledger.drop_waiting_of_id("2") == 1
-    assert (ledger.waiting_rounds(), ledger.erase_due) == ({}, True)
+    assert ledger.waiting.drop_id("1", "bob") == 1
+    assert ledger.waiting.drop_person("") == 0
+    assert ledger.waiting.drop_person("ann") == 2
+    assert ledger.waiting.of_round(3) == [update("2")]
+    assert ledger.waiting.drop_id("2") == 1
+    assert (ledger.waiting.rounds(), ledger.facts.erase_due) == ({}, True)
 
 
 @pytest.mark.parametrize(
@@ -399,30 +401,30 @@ def test_erasing_is_due_after_a_deletion_row_whether_or_not_it_met_anything(
 ) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, updates)  # type: ignore[arg-type]
-    assert ledger.erase_due == due
+    assert ledger.facts.erase_due == due
 
 
 def test_one_release_is_pending_at_most(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.set_pending(1, b"a")
-    ledger.set_pending(2, b"b")
-    assert ledger.pending() == (2, b"b")
-    ledger.clear_pending()
-    assert ledger.pending() is None
+    ledger.pending.keep(1, b"a")
+    ledger.pending.keep(2, b"b")
+    assert ledger.pending.read() == (2, b"b")
+    ledger.pending.clear()
+    assert ledger.pending.read() is None
 
 
 def test_everything_can_be_forgotten_at_once(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update("a", person="ann")])
-    ledger.enqueue(arrivals(2, [update("b")]))
+    ledger.waiting.enqueue(arrivals(2, [update("b")]))
     ledger.forget_everything()
     assert contents(ledger) == ([], {})
-    assert (ledger.waiting_count(), ledger.round, ledger.store_id) == (0, 1, "5e")
+    assert (ledger.waiting.count(), ledger.facts.round, ledger.facts.store_id) == (0, 1, "5e")
 
 
 def test_a_second_ledger_object_on_the_file_is_refused(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.set_meta("x", "1")
+    ledger.facts.note("x", "1")
     with pytest.raises(StoreLockedError):
         Ledger.open(tmp_path / "ledger.sqlite")
 
@@ -484,8 +486,8 @@ def test_the_order_and_batches_of_arrival_leave_no_trace(tmp_path: Path) -> None
         shuffled = rows[:]
         random.Random(number).shuffle(shuffled)
         for start in range(0, 40, size):
-            ledger.enqueue(arrivals(1, shuffled[start : start + size]))
+            ledger.waiting.enqueue(arrivals(1, shuffled[start : start + size]))
         close_round(ledger)
-        results.append((contents(ledger), ledger.waiting_count()))
+        results.append((contents(ledger), ledger.waiting.count()))
     assert all(left == right for left, right in itertools.pairwise(results))
     assert results[0][1] == 0

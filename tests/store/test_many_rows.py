@@ -29,9 +29,9 @@ def test_rows_that_wait_already_are_told_from_new_ones_in_any_mixture(tmp_path: 
     ledger = new_ledger(tmp_path)
     first = [update(f"{number}", at=number % 7) for number in range(500)]
     second = [update(f"{number}", at=number % 7) for number in range(300, 800)]
-    assert ledger.enqueue(arrivals(1, first)) == 500
-    assert ledger.enqueue(arrivals(1, [*second, *second])) == 300
-    assert ledger.waiting(1) == sorted([*first, *second[200:]])
+    assert ledger.waiting.enqueue(arrivals(1, first)) == 500
+    assert ledger.waiting.enqueue(arrivals(1, [*second, *second])) == 300
+    assert ledger.waiting.of_round(1) == sorted([*first, *second[200:]])
 
 
 def test_survivors_are_the_same_however_they_were_put_in(tmp_path: Path) -> None:

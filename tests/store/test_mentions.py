@@ -11,9 +11,9 @@ from tests.store.rows import arrivals, new_ledger, pack, run, update
 def test_mentions_finds_a_value_of_any_length_in_every_table(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     run(ledger, [update("7", person="al", value="ü"), update("17", person="all", value="xü")])
-    ledger.enqueue(arrivals(2, [update("7", op=Op.DELETE), update("8", value="ü")]))
-    ledger.add_forget("id", "7")
-    ledger.add_forget("person", "al")
+    ledger.waiting.enqueue(arrivals(2, [update("7", op=Op.DELETE), update("8", value="ü")]))
+    ledger.forgets.add("id", "7")
+    ledger.forgets.add("person", "al")
     ledger.add_totals("r", {"ü".encode(): 1, pack(["ü", 3]): 1, pack(["xü"]): 1})
     ledger.add_totals("by_payload", {pack(["ü", "al"]): -1})
     found = ledger.mentions(ids=["7", "1"], persons=["al", "a"], values=["ü", "tea"])

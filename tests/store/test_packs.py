@@ -63,16 +63,29 @@ def test_any_way_to_the_same_lives_leaves_the_same_rows(
             ("", name): one for name, one in lives.items()
         }
         straight = new_ledger(directory / "two")
-        assert straight.begin_all(Updates.of_records(expected[::-1]).in_order())
+        additions = Updates.of_records(expected[::-1]).in_order()
+        assert straight.begin_all(additions) is additions
         assert tables(ledger) == tables(straight)
 
 
-def test_a_life_that_runs_keeps_all_additions_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stamp", [1, 2])
+def test_lives_that_run_keep_their_own_additions_out(tmp_path: Path, stamp: int) -> None:
+    running, others = NAMES[::7], [name for name in NAMES if name not in NAMES[::7]]
+    ledger, straight = new_ledger(tmp_path / "one"), new_ledger(tmp_path / "two")
+    for one in (ledger, straight):
+        one.apply_changes(Changes([], [record(name, 1) for name in running], 0))
+    begun = ledger.begin_all(Updates.of_records([record(name, stamp) for name in sorted(NAMES)]))
+    assert begun.id == sorted(others)
+    straight.apply_changes(Changes([], [record(name, stamp) for name in others], 0))
+    assert tables(ledger) == tables(straight)
+
+
+def test_a_name_without_its_life_is_damage(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
-    ledger.apply_changes(Changes([], [record("n30", 1)], 0))
-    before = tables(ledger)
-    assert not ledger.begin_all(Updates.of_records([record(name, 2) for name in NAMES]))
-    assert tables(ledger) == before
+    ledger.apply_changes(Changes([], [record(name, 1) for name in NAMES], 0))
+    ledger._database.execute("INSERT INTO names VALUES ('', 'n99', 1)")
+    with pytest.raises(StoreCorruptError):
+        ledger.begin_all(Updates.of_records([record("n99", 2)]))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +110,11 @@ def test_who_ends_what_is_not_there_as_given_changes_nothing(tmp_path: Path, wro
 def test_a_name_of_any_characters_is_found_again(tmp_path: Path, odd: str) -> None:
     ledger = new_ledger(tmp_path)
     lives = [record(name, 1) for name in [*NAMES, odd]]
-    assert ledger.begin_all(Updates.of_records(lives).in_order())
+    assert len(ledger.begin_all(Updates.of_records(lives).in_order())) == len(lives)
     asked = [("", one.id) for one in lives]
     assert ledger.running(asked).keys() == set(asked)
     assert ledger.records_of_id(odd) == [record(odd, 1)]
-    assert not ledger.begin_all(Updates.of_records([record(odd, 2)]))
+    assert not len(ledger.begin_all(Updates.of_records([record(odd, 2)])))
 
 
 def test_an_index_that_lost_a_name_is_damage(tmp_path: Path) -> None:

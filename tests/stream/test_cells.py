@@ -58,7 +58,7 @@ COLUMNS = [
 def test_a_column_reads_like_the_list_of_its_cells(array: pa.Array) -> None:
     expected = array.to_pylist()
     found = cells(array)
-    distinct, codes = found.coded()
+    distinct, codes, _ = found.coded()
     assert found == expected
     assert list(found) == [found[row] for row in range(len(expected))] == expected
     assert [distinct[code] for code in codes.tolist()] == expected

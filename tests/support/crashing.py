@@ -16,15 +16,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from retrodp.engine import crossing
+from retrodp.engine import crossing, publishing
 from retrodp.engine import store as engine_store
 from retrodp.engine.resolve import resolve, resolve_next
 from retrodp.engine.store import Store
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
+from retrodp.store.facts import Facts
+from retrodp.store.forgets import Forgets
 from retrodp.store.keyfile import PlainKeyFile
 from retrodp.store.ledger import Ledger
+from retrodp.store.pending import Pending
 from retrodp.store.releases import Releases
+from retrodp.store.waiting import Waiting
 from retrodp.stream.clock import Clock
 from tests.support.plans import counting, opened
 from tests.support.rows import add, delete, ingest
@@ -52,20 +56,20 @@ EVENTS: list[tuple[Any, str]] = [
     (os, "replace"),
     (os, "unlink"),
     (os, "write"),
-    (Store, "_commit"),
-    (Store, "_mark"),
-    (Store, "_publish"),
-    (Ledger, "enqueue"),
+    (publishing, "commit"),
+    (publishing, "mark"),
+    (publishing, "publish"),
+    (Waiting, "enqueue"),
     (Ledger, "apply_changes"),
     (Ledger, "add_totals"),
-    (Ledger, "remove_round_from_queue"),
-    (Ledger, "set_pending"),
-    (Ledger, "advance"),
-    (Ledger, "clear_pending"),
-    (Ledger, "clear_forgets"),
-    (Ledger, "add_forget"),
+    (Waiting, "remove_round"),
+    (Pending, "keep"),
+    (Facts, "advance"),
+    (Pending, "clear"),
+    (Forgets, "clear"),
+    (Forgets, "add"),
     (Ledger, "erase"),
-    (Ledger, "set_meta"),
+    (Facts, "note"),
     (Ledger, "next_epoch"),
     (os, "mkdir"),
     (os, "rmdir"),

@@ -78,7 +78,7 @@ def crashed(store: Store, again: Path) -> Store:
 
 def abandon(store: Store) -> None:
     """Let go of the files without ending anything properly."""
-    store._let_go()
+    store._parts.close()
 
 
 def published(path: Path) -> dict[int, dict[str, bytes]]:

@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrodp.clustering.absorbing import Arrivals
 from retrodp.clustering.arrivals import arrival_norms
 from retrodp.clustering.coins import coins
 from retrodp.clustering.coreset import Coreset
 from retrodp.clustering.memory import Memory
 from retrodp.clustering.practical import box_columns, practical
-from retrodp.clustering.sketch import Arrivals, PracticalSketch
+from retrodp.clustering.sketch import PracticalSketch
 from retrodp.noise.key import KeyTree
 from retrodp.noise.process import NoiseProcess
 from retrodp.privacy.budget import zCDP

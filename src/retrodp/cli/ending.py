@@ -58,7 +58,7 @@ def retire(
             "horizon": opened.horizon,
             "ledger_erased": erase_ledger,
             "survivors": opened.ledger.survivor_count(),
-            "waiting": opened.ledger.waiting_count(),
+            "waiting": opened.ledger.waiting.count(),
         }
     if as_json:
         print_json(document)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from retrodp.cli.app import notes
-from retrodp.engine.store import Progress as OnRound
+from retrodp.engine.outcomes import Progress as OnRound
 
 
 @contextmanager

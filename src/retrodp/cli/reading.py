@@ -95,7 +95,7 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
     """Open round, updates waiting, last and next close, gaps."""
     now = now_micros()
     with Store.open(store, key=keeper_of(store, key)) as opened:
-        clock, done, own = opened.clock, opened.round, opened.ledger.round
+        clock, done, own = opened.clock, opened.round, opened.ledger.facts.round
         over = opened.over
         document: dict[str, Any] = {
             "format": FORMAT,
@@ -108,12 +108,12 @@ def status(store: StoreOption, key: KeyOption = None, as_json: JsonOption = Fals
             "last_close": clock.text_of(clock.boundaries[own]) if done else None,
             "next_close": None if over else clock.text_of(clock.boundaries[own + 1]),
             "rounds_due": 0 if over else max(0, clock.last_ended(now) - own),
-            "waiting": opened.ledger.waiting_count(),
+            "waiting": opened.ledger.waiting.count(),
             "waiting_rounds": {
                 str(opened.rounds_before + round_): number
-                for round_, number in sorted(opened.ledger.waiting_rounds().items())
+                for round_, number in sorted(opened.ledger.waiting.rounds().items())
             },
-            "forgets_waiting": len(opened.ledger.forgets()),
+            "forgets_waiting": len(opened.ledger.forgets.waiting()),
             "survivors": opened.ledger.survivor_count(),
             "budget": opened.epoch.statement(opened.resolved),
         }

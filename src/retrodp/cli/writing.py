@@ -231,7 +231,7 @@ def _closed(store: Store, closed: int) -> dict[str, Any]:
         "epoch": store.epoch.number,
         "ignored_at_close": store.ignored,
         "same_time_at_close": store.same_time,
-        "waiting": store.ledger.waiting_count(),
+        "waiting": store.ledger.waiting.count(),
     }
 
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from retrodp.engine.amounts import most_moved, planned_bins
 from retrodp.engine.compile import CompiledRelease, factor_of
-from retrodp.engine.resolve import most_moved, planned_bins
 from retrodp.mechanisms.calibrate import choose_factor, why_not_dense, worst_error
 from retrodp.noise.factors.dense import DenseFactor, expected_error
 from retrodp.plan import kinds

@@ -80,7 +80,7 @@ class Backup:
         self.epoch = running.epoch
         self.clock = running.clock
         require_epoch(ledger, self.epoch)
-        if ledger.fingerprint != self.resolved.fingerprint:
+        if ledger.facts.fingerprint != self.resolved.fingerprint:
             raise PlanChangedError(
                 "plan.resolved.json is not the one the store was created with.",
                 do="Restore the file from a back-up of this store.",
@@ -92,7 +92,9 @@ class Backup:
         else:
             if not self._is_ahead(self.key):
                 require_epoch_of_key(self.key, ledger, self.epoch.number)
-                self.key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
+                self.key.require(
+                    store_id=ledger.facts.store_id, fingerprint=ledger.facts.fingerprint
+                )
 
     def _is_ahead(self, key: KeyRecord) -> bool:
         """Whether the key is that of a later epoch of the same open horizon.
@@ -100,7 +102,7 @@ class Backup:
         Its budget was stated with this one's. That of a successor plan is not known here, and such
         a key is refused: the total would leave it out.
         """
-        if self.plan.stream.epochs is None or key.store_id != self.ledger.store_id:
+        if self.plan.stream.epochs is None or key.store_id != self.ledger.facts.store_id:
             return False
         to_come = self.plan.stream.epochs.number - epoch_of_series(self.resolved)
         return 0 < key.epoch - self.epoch.number <= to_come
@@ -115,7 +117,7 @@ class Backup:
                 expected=f"0 (nothing was published) to {horizon}, or {UNKNOWN}",
                 do=f"If the store went on under a later plan, answer {UNKNOWN}.",
             )
-        round_, released = self.ledger.round, self._released(last_round)
+        round_, released = self.ledger.facts.round, self._released(last_round)
         return Found(
             round=before + round_,
             released=released,
@@ -141,14 +143,14 @@ class Backup:
             return 0  # no witness; a store that lacks its releases does not go on anyway
 
     def _reason(self, released: int | None) -> str:
-        if self.ledger.retired:
+        if self.ledger.facts.retired:
             return "it was retired"
         if self.key is None or self._is_ahead(self.key):
             begun = None if self.key is None else f"epoch {self.key.epoch} has begun under its key"
             return begun or f"its key {self.keeper.path} is not there"
         if released is None:
             return "nobody knows which rounds were released since it was made"
-        ends = self.epoch.rounds_before + self.ledger.round
+        ends = self.epoch.rounds_before + self.ledger.facts.round
         if released > ends:
             return (
                 f"it ends with round {ends}, but round {released} was released, and "
@@ -169,7 +171,7 @@ class Backup:
             PlanChangedError: The survivors would mean something else under the plan.
         """
         require_same_meaning(plan, of=self.plan)
-        ends = self.clock.boundaries[self.ledger.round :]
+        ends = self.clock.boundaries[self.ledger.facts.round :]
         start = Clock.of_stream(plan.of_epoch(1).stream).boundaries[0]
         if start not in ends:
             raise PlanChangedError(
@@ -181,14 +183,14 @@ class Backup:
         return self.clock.boundaries.index(start)
 
     def _starts(self) -> str:
-        first, last = self.clock.boundaries[self.ledger.round], self.clock.boundaries[-1]
+        first, last = self.clock.boundaries[self.ledger.facts.round], self.clock.boundaries[-1]
         if first == last:
             return self.clock.text_of(first)
         return f"the end of a round, from {self.clock.text_of(first)} to {self.clock.text_of(last)}"
 
     def retire(self, *, erase_ledger: bool) -> None:
         """End the old store; what it holds is in the new one."""
-        self.ledger.retire()
+        self.ledger.facts.retire()
         self.files.backup.unlink(missing_ok=True)  # nothing it could do is dangerous any more
         if self.key is not None and not self.key.destroyed:
             self.keeper.rewrite(replace(self.key, tree=self.key.tree.destroyed()))

@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from retrodp.engine.alternative import factor_facts, factor_notes
+from retrodp.engine.amounts import protection_of
 from retrodp.engine.compile import CompiledRelease, as_settled, compile_plan
 from retrodp.engine.distinct import choice_notes
 from retrodp.engine.files import require_plan
 from retrodp.engine.linear_route import linear_facts, linear_notes
 from retrodp.engine.online import notes as online_notes
 from retrodp.engine.prospect import epochs_of, prospect_notes
-from retrodp.engine.resolve import protection_of, resolve
+from retrodp.engine.resolve import resolve
 from retrodp.engine.revised import notes as revised_notes
 from retrodp.engine.spending import norms_of
 from retrodp.engine.states import keepers

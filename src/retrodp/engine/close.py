@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from retrodp.engine.collecting import paused
 from retrodp.engine.compile import CompiledRelease
 from retrodp.engine.kept import KeptTotals
@@ -85,8 +83,11 @@ class Closing:
             for stamp in {expired_stamp(release, round_) for release in self.releases}
             if stamp is not None
         }
+        # Before the survivors grow: they take the room that what waited leaves.
+        self.ledger.waiting.remove_round(round_)
         changes, added = self._applied(difference_made)
-        asked = {("", request.value) for request in self.ledger.forgets() if request.kind == "id"}
+        forgets = self.ledger.forgets.waiting()
+        asked = {("", forget.value) for forget in forgets if forget.kind == "id"}
         forgotten = self._take_out_forgotten()
         self._remember(round_, difference_made.updates, asked, keys)
         moves = difference(
@@ -101,8 +102,7 @@ class Closing:
         for name, move in moves.items():
             totals.move(name, move, write=write)
         totals.noted(written=write)
-        self.ledger.remove_round_from_queue(round_)
-        self.ledger.drop_past_memory(round_)
+        self.ledger.memory.drop_past(round_)
         begun = begun_in(
             self.releases,
             self.plan.names,
@@ -119,14 +119,14 @@ class Closing:
     def _arrived(self, round_: int, keys: NoiseKeys) -> _Arrived:
         """What the round does to the lives, as far as that is known before it is done."""
         if not self.plan.stream.ids:
-            updates = self.ledger.waiting(round_)
+            updates = self.ledger.waiting.of_round(round_)
             points = self.ledger.running_points(round_)
             return _Arrived(updates, multiset.apply_round(points, updates), no_updates())
         alone = no_updates()
         if self._apart:
-            alone, updates = lives.lone_additions(self.ledger.waiting_columns(round_))
+            alone, updates = lives.lone_additions(self.ledger.waiting.columns(round_))
         else:
-            updates = self.ledger.waiting(round_)
+            updates = self.ledger.waiting.of_round(round_)
         arrived, over = updates, 0
         if self.plan.stream.max_records is not None:
             key = keys.fresh_key(release="", purpose=INTAKE, round=round_)
@@ -152,15 +152,10 @@ class Closing:
         """Change the survivors; the net difference, additions that begin a life each apart."""
         changes, added = arrived.changes, arrived.alone
         self.ledger.apply_changes(changes)
-        if not len(added) or self.ledger.begin_all(added):
+        if not len(added):
             return changes, added
-        # Rare but in a redelivery: lives of some of the names run, and their rows are ignored.
-        running = self.ledger.running(added.names_of_all())
-        free = np.array([name not in running for name in added.names_of_all()], np.bool_)
-        left = added.take(np.flatnonzero(free))
-        self.ledger.begin_all(left)
-        ignored = changes.ignored + len(added) - len(left)
-        return replace(changes, ignored=ignored), left
+        begun = self.ledger.begin_all(added)  # where a life of the name runs, the row is ignored
+        return replace(changes, ignored=changes.ignored + len(added) - len(begun)), begun
 
     def _remembered(
         self, updates: list[QueuedUpdate], keys: NoiseKeys
@@ -170,7 +165,7 @@ class Closing:
             return None
         hash_of = _hashing(keys)
         named = {hash_of(update.space, update.id): (update.space, update.id) for update in updates}
-        return {named[found] for found in self.ledger.remembered(named)}
+        return {named[found] for found in self.ledger.memory.remembered(named)}
 
     def _remember(
         self,
@@ -190,7 +185,7 @@ class Closing:
         hash_of = _hashing(keys)
         deleted = {(update.space, update.id) for update in updates if update.op == Op.DELETE}
         hashes = [hash_of(space, id_) for space, id_ in deleted | asked]
-        self.ledger.remember(hashes, round_ + self.plan.stream.remember_deleted)
+        self.ledger.memory.remember(hashes, round_ + self.plan.stream.remember_deleted)
 
     def forget(self, round_: int) -> None:
         """Take out what waits to be forgotten, without a release: the horizon is over.
@@ -212,11 +207,11 @@ class Closing:
         """End the lives that the open forgets name; after the updates, so new lives too."""
         forgotten = self._named_by_forgets()
         self.ledger.apply_changes(Changes(ended=forgotten, begun=[], ignored=0))
-        self.ledger.clear_forgets()
+        self.ledger.forgets.clear()
         return forgotten
 
     def _named_by_forgets(self) -> list[Record]:
-        forgets = self.ledger.forgets()
+        forgets = self.ledger.forgets.waiting()
         named = self.ledger.records_of_persons(
             [forget.value for forget in forgets if forget.kind == "person"]
         )

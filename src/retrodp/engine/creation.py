@@ -109,7 +109,7 @@ def _take_back(files: StoreFiles, keeper: KeyKeeper) -> None:
     """Remove what an interrupted creation left; the key only if it is that creation's."""
     try:
         ledger = Ledger.open(files.ledger)
-        store_id, round_ = ledger.store_id, ledger.round
+        store_id, round_ = ledger.facts.store_id, ledger.facts.round
         ledger.close()
     except StoreCorruptError:
         store_id, round_ = None, 0  # cut short before there was a key

@@ -55,7 +55,7 @@ class NextEpoch:
             epoch=number,
             boundaries=running.clock.boundaries[first : first + series.rounds(number) + 1],
         )
-        ended = running.epoch.ended(running.resolved, store=ledger.store_id, continued=True)
+        ended = running.epoch.ended(running.resolved, store=ledger.facts.store_id, continued=True)
         return cls(epoch=ended, resolved=resolved, text=files.plan.read_text(encoding="utf-8"))
 
     @classmethod
@@ -63,7 +63,7 @@ class NextEpoch:
         cls, plan: Plan, resolved: ResolvedPlan, running: Running, ledger: Ledger
     ) -> NextEpoch:
         """The first one of a successor plan, with a budget of its own."""
-        ended = running.epoch.ended(running.resolved, store=ledger.store_id, continued=False)
+        ended = running.epoch.ended(running.resolved, store=ledger.facts.store_id, continued=False)
         return cls(epoch=ended, resolved=resolved, text=plan.text)
 
 
@@ -84,11 +84,11 @@ def cross(files: StoreFiles, following: NextEpoch, *, keeper: KeyKeeper, ledger:
     write_durably(files.continuing / NAME, following.epoch.to_bytes())
     sync_directory(files.directory)
     tree = keeper.read().tree.following(
-        store_id=ledger.store_id,
+        store_id=ledger.facts.store_id,
         horizon=len(following.resolved.boundaries) - 1,
-        root=ledger.test_root,
+        root=ledger.facts.test_root,
     )
-    keeper.rewrite(KeyRecord.new(ledger.store_id, following.resolved.fingerprint, tree))
+    keeper.rewrite(KeyRecord.new(ledger.facts.store_id, following.resolved.fingerprint, tree))
     complete(files, keeper=keeper, ledger=ledger)
 
 
@@ -101,7 +101,7 @@ def complete(files: StoreFiles, *, keeper: KeyKeeper, ledger: Ledger) -> bool:
     if not files.continuing.exists():
         return False
     key = keeper.read()
-    if key.store_id != ledger.store_id:
+    if key.store_id != ledger.facts.store_id:
         return False  # not this store's key, and refused as such
     if key.epoch == files.read_epoch().number + 1:
         _finish(files, key, ledger)
@@ -115,13 +115,13 @@ def _finish(files: StoreFiles, key: KeyRecord, ledger: Ledger) -> None:
     resolved = ResolvedPlan.from_json(at.read_bytes(), fingerprint=key.fingerprint)
     content = (staged / NAME).read_bytes()
     epoch = Epoch.from_bytes(content)
-    if ledger.fingerprint != key.fingerprint:
+    if ledger.facts.fingerprint != key.fingerprint:
         plan = Plan.from_dict(resolved.plan).of_epoch(epoch_of_series(resolved))
         with ledger.transaction():
             ledger.next_epoch(str(epoch.digest), key.fingerprint)
             # In the numbers of the new epoch: some totals name the stamps of their records.
             begin_totals(ledger, plan, resolved, key.tree)
-    if ledger.epoch != epoch.digest:
+    if ledger.facts.epoch != epoch.digest:
         raise StoreCorruptError(
             "The files of the next epoch are not those that the ledger knows of.",
             do="Bring back the newest back-up of the whole directory.",

@@ -141,7 +141,7 @@ def _differences(path: str, given: object, stored: object) -> set[str]:
 
 def require_epoch(ledger: Ledger, epoch: Epoch) -> None:
     """Raise `StoreCorruptError` unless `epoch.json` is what the store was opened with."""
-    if ledger.epoch != epoch.digest:
+    if ledger.facts.epoch != epoch.digest:
         raise StoreCorruptError(
             "epoch.json is not the one that the store was opened with.",
             do="Restore the file from a back-up of this store.",
@@ -150,7 +150,7 @@ def require_epoch(ledger: Ledger, epoch: Epoch) -> None:
 
 def require_epoch_of_key(key: KeyRecord, ledger: Ledger, number: int) -> None:
     """Raise the error that explains it, unless the key belongs to the present epoch."""
-    if key.store_id != ledger.store_id or key.epoch == number:
+    if key.store_id != ledger.facts.store_id or key.epoch == number:
         return  # another store's key has an error of its own
     if key.epoch > number:
         raise StoreBehindError(
@@ -173,32 +173,32 @@ def require_agreement(
     The key's mark and the published releases are two witnesses against a ledger that was rolled
     back: closing a released round again on other data would use its noise twice.
     """
-    if ledger.fingerprint != resolved.fingerprint:
+    if ledger.facts.fingerprint != resolved.fingerprint:
         raise PlanChangedError(
             "plan.resolved.json is not the one the store was created with.",
             do="Restore the file from a back-up of this store.",
         )
     require_epoch_of_key(key, ledger, number)
-    key.require(store_id=ledger.store_id, fingerprint=ledger.fingerprint)
-    if ledger.test != is_test_id(key.store_id):
+    key.require(store_id=ledger.facts.store_id, fingerprint=ledger.facts.fingerprint)
+    if ledger.facts.test != is_test_id(key.store_id):
         raise KeyMismatchError(
             "A test key was given for a real store, or the reverse.",
             do="Name the key that was made with the store.",
         )
-    behind = max(key.round, releases.last_round)
-    if ledger.round < behind:
+    behind, closed = max(key.round, releases.last_round), ledger.facts.round
+    if closed < behind:
         raise StoreBehindError(
-            f"The store is at round {ledger.round}, but round {behind} was released already.",
+            f"The store is at round {closed}, but round {behind} was released already.",
             expected="a store that is not older than its key and its published releases",
             do="Releasing a round twice on different data would cancel its noise. Bring back the "
             "newest back-up of the whole directory; do not copy single files.",
         )
-    if releases.last_round < ledger.round:
-        pending = ledger.pending()
-        if releases.last_round != ledger.round - 1 or pending is None or pending[0] != ledger.round:
+    if releases.last_round < closed:
+        pending = ledger.pending.read()
+        if releases.last_round != closed - 1 or pending is None or pending[0] != closed:
             raise StoreCorruptError(
                 f"Rounds {releases.before + releases.last_round + 1} to "
-                f"{releases.before + ledger.round} were closed, but their releases are missing.",
+                f"{releases.before + closed} were closed, but their releases are missing.",
                 do="Bring back the newest back-up of the whole directory.",
             )
     published = releases.digest(key.round) if 0 < key.round <= releases.last_round else None

@@ -130,11 +130,11 @@ def note(requests: Sequence[Forgotten], ledger: Ledger) -> None:
     """Note requests for the open round, and drop what waits of theirs; in one transaction."""
     for request in requests:
         if request.kind == "id":
-            ledger.add_forget("id", request.value)
-            ledger.drop_waiting_of_id(request.value)
+            ledger.forgets.add("id", request.value)
+            ledger.waiting.drop_id(request.value)
         else:
-            ledger.add_forget("person", request.value)
-            ledger.drop_waiting_of_person(request.value)
+            ledger.forgets.add("person", request.value)
+            ledger.waiting.drop_person(request.value)
 
 
 def require_nameable(requests: Sequence[Forgotten], plan: Plan) -> None:

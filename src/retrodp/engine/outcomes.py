@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.stream.intake import Tally
 from retrodp.stream.rejected import RefusedRow
+
+Progress = Callable[[int, int], None]  # rounds done, rounds in all
 
 
 @dataclass(frozen=True, slots=True)

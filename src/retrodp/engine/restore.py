@@ -126,7 +126,7 @@ def restore_into(
         PlanChangedError: The plan would give the survivors another meaning.
     """
     with opened_backup(backup) as old:
-        if old.ledger.test:
+        if old.ledger.facts.test:
             raise TestKeyError("A store made for tests protects nobody and cannot be restored.")
         found = old.found(last_round)
         _require_only_successor(old, new.directory)
@@ -140,7 +140,7 @@ def restore_into(
                 round=store.round,
                 how="new_epoch",
                 budget=store.epoch.statement(store.resolved),
-                left_behind=old.ledger.waiting_count() - store.ledger.waiting_count(),
+                left_behind=old.ledger.waiting.count() - store.ledger.waiting.count(),
             )
         old.retire(erase_ledger=erase_ledger)
     return done
@@ -153,9 +153,9 @@ def _require_only_successor(old: Backup, directory: Path) -> None:
     the other's out.
     """
     place = str(directory.absolute())
-    if old.ledger.successor not in {None, place}:
+    if old.ledger.facts.successor not in {None, place}:
         raise BackupError(
-            f"This store goes on as {old.ledger.successor} already.",
+            f"This store goes on as {old.ledger.facts.successor} already.",
             expected="one epoch after another",
             do="Go on with that store; if it is lost, restore its own back-up.",
         )
@@ -164,7 +164,7 @@ def _require_only_successor(old: Backup, directory: Path) -> None:
 def _require_sound(store: Store) -> None:
     """Refuse a copy that was torn: its records must give its totals and its last release."""
     counted = recount(
-        store.releases, store.plan.names, store.ledger.round, store.ledger.survivors()
+        store.releases, store.plan.names, store.ledger.facts.round, store.ledger.survivors()
     )
     if any(counted[name] != store.ledger.read_totals(name) for name in counted) or not (
         verify(store).passed
@@ -188,7 +188,7 @@ def _stands(new: Place, old: Backup) -> bool:
     if not files.resolved.is_file():
         return False
     predecessors = files.read_epoch().predecessors
-    return bool(predecessors) and predecessors[-1].store == old.ledger.store_id
+    return bool(predecessors) and predecessors[-1].store == old.ledger.facts.store_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,17 +210,17 @@ class _Carrying:
         def fill(ledger: Ledger) -> None:
             with ledger.transaction():
                 self._fill(ledger, resolved, tree)
-                ledger.begin_epoch(str(epoch.digest))
+                ledger.facts.begin_epoch(str(epoch.digest))
             write_durably(files.epoch, epoch.to_bytes())
 
         # Before the new store exists: an interrupted restore can only be completed, not repeated.
-        self.backup.ledger.set_meta("successor", str(new.directory.absolute()))
+        self.backup.ledger.facts.note("successor", str(new.directory.absolute()))
         create_files(files, self.plan, resolved, keeper=new.keeper, record=record, fill=fill)
 
     def _epoch(self, released: int | None) -> Epoch:
         old = self.backup
         ended = Predecessor(
-            store=old.ledger.store_id,
+            store=old.ledger.facts.store_id,
             fingerprint=old.resolved.fingerprint,
             epsilon=str(old.resolved.budget["epsilon"]),
             delta=str(old.resolved.budget["delta"]),
@@ -236,7 +236,7 @@ class _Carrying:
         """Fill a ledger at round 0; what is to be forgotten never enters it."""
         old = self.backup.ledger
         named: set[tuple[str, str | None]] = {(own.kind, own.value) for own in self.forgotten}
-        named |= {(own.kind, own.value) for own in old.forgets()}
+        named |= {(own.kind, own.value) for own in old.forgets.waiting()}
         for batch in old.survivors():
             begun = [
                 record._replace(stamp=record.stamp - self.shift)
@@ -245,10 +245,10 @@ class _Carrying:
             ]
             ledger.apply_changes(Changes(ended=[], begun=begun, ignored=0))
         # Without ids, a source that is delivered again would count twice.
-        for round_ in old.waiting_rounds() if self.plan.stream.ids else ():
-            rows = [row for row in old.waiting(round_) if not _is_named(row, named)]
+        for round_ in old.waiting.rounds() if self.plan.stream.ids else ():
+            rows = [row for row in old.waiting.of_round(round_) if not _is_named(row, named)]
             if round_ - self.shift < len(known_boundaries(self.plan, resolved)):
-                ledger.enqueue(_arrivals(rows, max(1, round_ - self.shift), self.shift))
+                ledger.waiting.enqueue(_arrivals(rows, max(1, round_ - self.shift), self.shift))
         begin_totals(ledger, self.plan.of_epoch(1), resolved, keys)
 
 

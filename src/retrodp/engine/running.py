@@ -6,11 +6,13 @@ is published is numbered on from epoch to epoch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrodp import _check
 from retrodp.engine.files import StoreFiles
 from retrodp.errors import FutureDateError, HorizonExceededError
+from retrodp.mechanisms.answer import Answer
 from retrodp.plan.epochs import Epoch, epoch_of_series, known_boundaries, read_plans
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
@@ -68,6 +70,10 @@ class Running:
         """Number of the next epoch of an open horizon; None if there is none."""
         series, number = self.declared.stream.epochs, epoch_of_series(self.resolved)
         return number + 1 if series is not None and number < series.number else None
+
+    def numbered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
+        """Answers of the epoch as they are published, numbered on."""
+        return tuple(answer.numbered_on(self.before) for answer in answers)
 
     def require_closable(self, through: int, *, now: int | None) -> None:
         """Raise unless a round may be closed by now; numbered on from epoch to epoch.

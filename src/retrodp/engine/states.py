@@ -76,7 +76,7 @@ def require_partial(plan: Plan, mechanisms: Sequence[AnyMechanism]) -> None:
 def made(
     releases: Sequence[CompiledRelease],
     round_: int,
-    totals: Totals,
+    totals: Mapping[str, Mapping[bytes, int]],
     keys: NoiseKeys,
     *,
     begun: Totals,

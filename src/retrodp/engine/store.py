@@ -1,26 +1,22 @@
 """The store: what a plan has become. Takes updates in, closes rounds, forgets.
 
-Every release is a pure function of (key, plan, round, surviving data). The order of a close is
-what makes a crash harmless: (1) ledger and release in one transaction; (2) the key forgets the
-rounds before and marks this one; (3) the release is published; (4) erased bytes are rewritten when
-the command ends. Nothing is visible before (3); on opening, the missing steps are completed.
+Every release is a pure function of (key, plan, round, surviving data). This is the face; `parts`
+opens a store, `taking` takes updates in, `publishing` has the steps of a close, `crossing` those
+into another epoch, `ending` those after the last round. What a crash left undone of them is
+completed when the store is opened; erased bytes are rewritten when the command ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
-from retrodp.engine.close import Closing
-from retrodp.engine.compile import CompiledRelease, compile_plan, keyed
-from retrodp.engine.creation import create_files, finish_creation, first_horizon, require_new
-from retrodp.engine.crossing import NextEpoch, complete, cross
+from retrodp.engine import ending, publishing
+from retrodp.engine.compile import CompiledRelease
+from retrodp.engine.creation import create_files, first_horizon, require_new
+from retrodp.engine.crossing import NextEpoch
 from retrodp.engine.files import (
     TEST_ID,
     StoreFiles,
@@ -28,20 +24,14 @@ from retrodp.engine.files import (
     require_epoch,
     require_same_plan,
 )
-from retrodp.engine.forget import Forgotten, Receipt, asked, note, require_nameable
-from retrodp.engine.kept import KeptTotals
-from retrodp.engine.outcomes import Ingested, Release
+from retrodp.engine.forget import Receipt, asked, note, require_nameable
+from retrodp.engine.naming import names
+from retrodp.engine.outcomes import Ingested, Progress, Release
+from retrodp.engine.parts import Parts
 from retrodp.engine.resolve import resolve
-from retrodp.engine.running import Running
 from retrodp.engine.states import keepers
 from retrodp.engine.succession import require_next, require_over
 from retrodp.engine.taking import Taking, deletions, keyed_digest
-from retrodp.errors import (
-    HorizonExceededError,
-    RoundClosedError,
-    StoreCorruptError,
-    StoreRetiredError,
-)
 from retrodp.mechanisms.answer import Answer
 from retrodp.noise.key import KeyTree
 from retrodp.plan.epochs import Epoch
@@ -50,13 +40,9 @@ from retrodp.plan.resolved import ResolvedPlan
 from retrodp.store.keyfile import KeyKeeper, PlainKeyFile, default_key_path
 from retrodp.store.keyrecord import KeyRecord
 from retrodp.store.ledger import Ledger
-from retrodp.store.lock import StoreLock
-from retrodp.store.releases import Releases
 from retrodp.stream.clock import Clock
 from retrodp.stream.intake import Tally
 from retrodp.stream.sources import RawBatch, read_frame
-
-Progress = Callable[[int, int], None]  # rounds done, rounds in all
 
 
 class Store:
@@ -67,50 +53,32 @@ class Store:
 
     def __init__(self, directory: Path, keeper: KeyKeeper) -> None:
         """Open; see `create` and `open`."""
-        self._files = StoreFiles(directory)
-        self._keeper = keeper
-        self._files.require_store()
-        self._files.require_running()
+        self._parts = Parts(StoreFiles(directory), keeper)
         self._ignored = 0
         self._same_time = 0
-        with ExitStack() as opened:  # closed again, in reverse, if anything below raises
-            self._lock = StoreLock(directory)
-            opened.callback(self._lock.release)
-            finish_creation(self._files)
-            self._ledger = Ledger.open(self._files.ledger)
-            opened.callback(self._ledger.close)
-            self._releases = Releases(self._files.releases)
-            opened.callback(self._releases.close)
-            complete(self._files, keeper=keeper, ledger=self._ledger)
-            self._load()
+        try:
             self._complete()
-            opened.pop_all()
-
-    def _load(self) -> None:
-        """Read what belongs to the present epoch."""
-        self._running = Running.read(self._files)
-        self._key = self._keeper.read()
-        self._compiled = keyed(compile_plan(self.plan, self.resolved), self._key.tree)
-        self._releases.before = self._running.before
-        self._totals = KeptTotals(self._compiled, self.plan.names, self._ledger)
+        except BaseException:
+            self._parts.close()
+            raise
 
     def _complete(self) -> None:
         """See that all parts agree, and do what an interrupted command left undone."""
-        require_epoch(self._ledger, self.epoch)
+        parts, epoch = self._parts, self.epoch
+        require_epoch(parts.ledger, epoch)
         if self.retired:
             # It may be behind its key or its releases: nothing is ever released again.
-            self._key.require(store_id=self.store_id, fingerprint=self._ledger.fingerprint)
-            self._destroy_key()  # if that was interrupted, or an old copy of it came back
+            parts.key.require(store_id=self.store_id, fingerprint=parts.ledger.facts.fingerprint)
+            ending.destroy_key(parts)  # if that was interrupted, or an old copy of it came back
         else:
-            number = self.epoch.number
-            require_agreement(self._ledger, self._releases, self._key, self.resolved, number)
-            self._finish_close()
-        self._totals.catch_up()
-        if self.over and self._ledger.forgets():
-            self._forget_at_once()
+            require_agreement(parts.ledger, parts.releases, parts.key, self.resolved, epoch.number)
+            publishing.finish(parts)
+        parts.totals.catch_up()
+        if self.over and parts.ledger.forgets.waiting():
+            ending.forget_at_once(parts)
 
     def __repr__(self) -> str:
-        return f"Store({str(self._files.directory)!r}, round={self.round}, horizon={self.horizon})"
+        return f"Store({str(self.files.directory)!r}, round={self.round}, horizon={self.horizon})"
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +92,7 @@ class Store:
         if kind is None:
             self.close()
         else:
-            self._let_go()
+            self._parts.close()
 
     @classmethod
     def create(cls, directory: str | Path, plan: Plan, *, key: KeyKeeper | None = None) -> Store:
@@ -169,7 +137,7 @@ class Store:
         resolved = resolve(plan)
         keeper = key or PlainKeyFile(default_key_path(directory))
         record = KeyRecord.new(store_id, resolved.fingerprint, tree)
-        fill = (lambda _: None) if root is None else (lambda ledger: ledger.fix_root(root))
+        fill = (lambda _: None) if root is None else (lambda ledger: ledger.facts.fix_root(root))
         create_files(StoreFiles(directory), plan, resolved, keeper=keeper, record=record, fill=fill)
         return cls(directory, keeper)
 
@@ -198,82 +166,82 @@ class Store:
     @property
     def files(self) -> StoreFiles:
         """Where the parts lie."""
-        return self._files
+        return self._parts.files
 
     @property
     def key_path(self) -> Path:
         """The file that holds the key, or the mark of a constant secret."""
-        return self._keeper.path
+        return self._parts.keeper.path
 
     @property
     def plan(self) -> Plan:
         """The plan of the present epoch, with a horizon also where that of the store is open."""
-        return self._running.plan
+        return self._parts.running.plan
 
     @property
     def declared(self) -> Plan:
         """The plan as it was written; its horizon may be open."""
-        return self._running.declared
+        return self._parts.running.declared
 
     @property
     def resolved(self) -> ResolvedPlan:
         """The plan of the present epoch with everything decided."""
-        return self._running.resolved
+        return self._parts.running.resolved
 
     @property
     def clock(self) -> Clock:
         """The calendar, from the stored boundaries; round 1 is the first of the present epoch."""
-        return self._running.clock
+        return self._parts.running.clock
 
     @property
     def releases(self) -> tuple[CompiledRelease, ...]:
         """Statistics and mechanisms, in the order of the plan."""
-        return self._compiled
+        return self._parts.compiled
 
     @property
     def ledger(self) -> Ledger:
         """The survivors; exact, for the engine only."""
-        return self._ledger
+        return self._parts.ledger
 
     @property
     def key(self) -> KeyRecord:
         """The key as it stands."""
-        return self._key
+        return self._parts.key
 
     @property
     def store_id(self) -> str:
         """Public, random name of the store."""
-        return self._ledger.store_id
+        return self.ledger.facts.store_id
 
     @property
     def horizon(self) -> int:
         """Last round of the present epoch."""
-        return self.rounds_before + self._running.horizon
+        return self.rounds_before + self._parts.running.horizon
 
     @property
     def rounds_before(self) -> int:
         """Rounds of the store before the present epoch."""
-        return self._running.before
+        return self._parts.running.before
 
     @property
     def round(self) -> int:
         """Last closed round, numbered on from epoch to epoch; 0 before the first."""
-        return self.rounds_before + self._ledger.round
+        return self.rounds_before + self.ledger.facts.round
 
     @property
     def epoch(self) -> Epoch:
         """What was there before the present epoch, here or in the store that it goes on from."""
-        return self._running.epoch
+        return self._parts.running.epoch
 
     @property
     def retired(self) -> bool:
         """Whether the store was ended by `retire`."""
-        return self._ledger.retired
+        return self.ledger.facts.retired
 
     @property
     def over(self) -> bool:
         """Whether no round will ever be closed again, unless a successor plan is given."""
-        return self.retired or self._ledger.round >= self.clock.horizon
+        return self._parts.over
 
     @property
     def ignored(self) -> int:
@@ -303,10 +271,10 @@ class Store:
             SourceError: The source is refused whole; nothing of it was taken.
         """
         free = self.plan.stream.ids or self.over  # nothing is taken that could be taken twice
-        guarded = None if free or digest is None else keyed_digest(self._key.tree, digest)
-        if guarded is not None and self._ledger.is_taken(guarded):
+        guarded = None if free or digest is None else keyed_digest(self.key.tree, digest)
+        if guarded is not None and self.ledger.memory.is_taken(guarded):
             return Ingested(Tally(), (), 0, repeated=True)
-        self._require_running()
+        self._parts.require_unretired()
         return self._taking.take(batches, default_at=None, digest=guarded, dry_run=dry_run)
 
     def layout(self) -> Any:
@@ -315,7 +283,7 @@ class Store:
 
     @property
     def _taking(self) -> Taking:
-        return Taking(plan=self.plan, clock=self.clock, ledger=self._ledger)
+        return Taking(plan=self.plan, clock=self.clock, ledger=self.ledger)
 
     def add(self, frame: Any) -> Ingested:
         """Take in a pandas, polars or Arrow frame of updates.
@@ -324,35 +292,12 @@ class Store:
         without `op` they are additions.
         """
         layout = self._taking.intake.layout(has_default_at=True)
-        now = self._taking.now(self._open_round())
+        now = self._taking.now(self._parts.open_round())
         return self._taking.take(read_frame(frame, layout), default_at=now)
 
     def delete(self, ids: Iterable[str]) -> Ingested:
         """Delete by id in the open round, a text being one id; for persons use `add` with op."""
-        return self.add(deletions(self.plan, [ids] if isinstance(ids, str) else ids))
-
-    def _finish_crossing(self) -> None:
-        if complete(self._files, keeper=self._keeper, ledger=self._ledger):
-            self._load()
-
-    def _require_running(self) -> None:
-        self._finish_crossing()
-        if self.retired:
-            raise StoreRetiredError(
-                "The store was retired: its key is destroyed, and no round can be closed any more.",
-                do="Read its releases with `retrodp export`; go on in a new store, with a plan and "
-                "a budget of its own.",
-            )
-
-    def _open_round(self) -> int:
-        """In the numbers of the present epoch."""
-        self._require_running()
-        if self.over:
-            raise HorizonExceededError(
-                f"All {self.horizon} rounds of the plan are closed.",
-                do="Go on with a successor plan and a budget of its own: `retrodp continue`.",
-            )
-        return self._ledger.round + 1
+        return self.add(deletions(self.plan, names(ids=ids)))
 
     # Closing rounds.
 
@@ -366,19 +311,18 @@ class Store:
 
     def _close(self, *, followed: bool) -> Release:
         """Close the open round; of one that others follow at once the totals are written later."""
-        self._finish_close()  # of the round before, if its last steps failed
-        round_ = self._open_round()
-        if round_ > self._running.horizon:
+        parts = self._parts
+        publishing.finish(parts)  # of the round before, if its last steps failed
+        round_ = parts.open_round()
+        if round_ > parts.running.horizon:
             # The budget of the next epoch of an open horizon was stated before the first began.
-            self._begin(NextEpoch.by_itself(self._running, self._ledger, self._files))
-            round_ = self._open_round()
-        try:
-            answers = self._commit(round_, write=not followed)
-        except BaseException:
-            self._totals.lose()  # changed in place, but the transaction was not
-            raise
-        self._finish_close()
-        return Release(self.round, {answer.release: answer for answer in answers})
+            parts.begin(NextEpoch.by_itself(parts.running, parts.ledger, parts.files))
+            round_ = parts.open_round()
+        closed = publishing.commit(parts, round_, write=not followed)
+        self._ignored += closed.ignored
+        self._same_time += closed.same_time
+        publishing.finish(parts)
+        return Release(self.round, {answer.release: answer for answer in closed.answers})
 
     def close_through(
         self, through: int, *, now: int | None = None, progress: Progress | None = None
@@ -407,62 +351,12 @@ class Store:
 
     def require_closable(self, through: int, *, now: int | None = None) -> None:
         """Raise what `close_through` would raise, before anything is done."""
-        self._require_running()
-        self._running.require_closable(through, now=now)
-
-    def _commit(self, round_: int, *, write: bool) -> tuple[Answer, ...]:
-        """Step 1: updates, release and round, in one transaction."""
-        with self._ledger.transaction():
-            closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
-            closed = closing.close(round_, self._totals, self._key.tree, write=write)
-            answers = self.numbered(closed.answers)
-            content = {answer.release: answer.to_bytes() for answer in answers}
-            self._ledger.set_pending(round_, msgspec.msgpack.encode(content))
-            self._ledger.advance(round_)
-        if write:
-            self._totals.kept()
-        self._ignored += closed.ignored
-        self._same_time += closed.same_time
-        return answers
+        self._parts.require_unretired()
+        self._parts.running.require_closable(through, now=now)
 
     def numbered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
         """Answers of the present epoch as they are published, numbered on."""
-        before = self.rounds_before
-        return tuple(answer.numbered_on(before) for answer in answers)
-
-    def _finish_close(self) -> None:
-        """Steps 2 and 3 of the last close, or the way into an epoch, as far as they are missing."""
-        self._finish_crossing()
-        pending = self._ledger.pending()
-        if pending is None:
-            if self._key.round < self._ledger.round:  # an older copy of the key
-                digest = self._releases.digest(self._ledger.round)
-                assert digest is not None
-                self._mark(self._ledger.round, digest)
-            return
-        round_, packed = pending
-        content = msgspec.msgpack.decode(packed, type=dict[str, bytes])
-        if round_ != self._ledger.round:
-            raise StoreCorruptError("The ledger holds the release of another round.")
-        self._mark(round_, self._releases.digest_of(round_, content))
-        self._publish(round_, content)
-        self._ledger.clear_pending()
-
-    def _mark(self, round_: int, digest: str) -> None:
-        """Step 2: the key forgets the rounds before this one, and notes that it was released."""
-        if self._key.round == round_ and self._key.release_sha256 == digest:
-            return
-        if self._key.round >= round_:
-            raise RoundClosedError(f"Round {round_} was released already, with other contents.")
-        record = replace(
-            self._key, round=round_, release_sha256=digest, tree=self._key.tree.advanced(round_)
-        )
-        self._keeper.rewrite(record)
-        self._key = record
-
-    def _publish(self, round_: int, content: Mapping[str, bytes]) -> None:
-        """Step 3: the release becomes visible."""
-        self._releases.publish(round_, content)
+        return self._parts.running.numbered(answers)
 
     # From epoch to epoch.
 
@@ -483,24 +377,19 @@ class Store:
             UsageError: Rounds of the present plan are still to come.
             PlanChangedError: The plan would give the survivors another meaning.
         """
-        self._require_running()
+        parts = self._parts
+        parts.require_unretired()
         if self.epoch.runs_under(plan, self.resolved):
             return False
         self.require_successor(plan)
-        self._finish_close()
-        self._begin(NextEpoch.under(plan, resolve(plan), self._running, self._ledger))
+        publishing.finish(parts)
+        parts.begin(NextEpoch.under(plan, resolve(plan), parts.running, parts.ledger))
         return True
 
     def require_successor(self, plan: Plan) -> None:
         """Raise what `go_on` would raise, and change nothing."""
-        require_over(self._running, self._ledger)
-        require_next(plan, self._running)
-
-    def _begin(self, following: NextEpoch) -> None:
-        try:
-            cross(self._files, following, keeper=self._keeper, ledger=self._ledger)
-        finally:
-            self._load()
+        require_over(self._parts.running, self.ledger)
+        require_next(plan, self._parts.running)
 
     # Forgetting.
 
@@ -514,49 +403,26 @@ class Store:
         Returns:
             One receipt a request, the same whether or not anything matched.
         """
-        requests = asked(*([own] if isinstance(own, str) else own for own in (ids, persons)))
+        requests = asked(names(ids=ids), names(persons=persons))
         require_nameable(requests, self.plan)
-        self._finish_crossing()
-        with self._ledger.transaction():
-            note(requests, self._ledger)
-        if not self.over:
-            return [self._receipt(request, self.round + 1) for request in requests]
-        self._forget_at_once()
-        return [self._receipt(request, None) for request in requests]
-
-    def _receipt(self, request: Forgotten, round_: int | None) -> Receipt:
-        end = None if round_ is None else self.clock.end_of(round_ - self.rounds_before)
-        return Receipt(
-            forgotten=request,
-            store_id=self.store_id,
-            from_round=round_,
-            from_instant=None if end is None else self.clock.text_of(end),
-            erased=round_ is None,
-            kept_by=keepers(own.mechanism for own in self._compiled),
-        )
-
-    def _forget_at_once(self) -> None:
-        """No round is left to carry a forget, so it is carried out at once, without a release."""
-        if not self.retired:
-            self._finish_close()  # of a close that failed in this process
-        # First the key: whoever holds it could otherwise open the last release later.
-        self._destroy_key()
-        self._take_out_forgotten()
-        self.settle()
-
-    def _take_out_forgotten(self, *, also: Callable[[], None] = lambda: None) -> None:
-        closing = Closing(plan=self.plan, releases=self._compiled, ledger=self._ledger)
-        self._totals.lose()
-        with self._ledger.transaction():
-            self._totals.catch_up()
-            closing.forget(self._ledger.round)
-            also()
-
-    def _destroy_key(self) -> None:
-        if not self._key.destroyed:
-            record = replace(self._key, tree=self._key.tree.destroyed())
-            self._keeper.rewrite(record)
-            self._key = record
+        self._parts.finish_crossing()
+        with self.ledger.transaction():
+            note(requests, self.ledger)
+        over = self.over
+        if over:
+            ending.forget_at_once(self._parts)
+        end = None if over else self.clock.end_of(self.round + 1 - self.rounds_before)
+        return [
+            Receipt(
+                forgotten=request,
+                store_id=self.store_id,
+                from_round=None if over else self.round + 1,
+                from_instant=None if end is None else self.clock.text_of(end),
+                erased=over,
+                kept_by=keepers(own.mechanism for own in self.releases),
+            )
+            for request in requests
+        ]
 
     # Ending.
 
@@ -569,32 +435,18 @@ class Store:
         Args:
             erase_ledger: Take out every record, total and waiting update too.
         """
-        if not self.retired:
-            self._finish_close()  # of a close that failed in this process
-        self._take_out_forgotten(also=self._ledger.retire)
-        self._destroy_key()
-        if erase_ledger:
-            self._ledger.forget_everything()
-        self.settle()
+        ending.retire(self._parts, erase_ledger=erase_ledger)
 
     def settle(self) -> None:
         """Rewrite the ledger if a deletion, replacement or forget was processed."""
-        if self._ledger.erase_due:
-            self._ledger.erase()
+        ending.settle(self._parts)
 
     def close(self) -> None:
         """Erase what is due and let go of everything."""
         try:
             self.settle()
         finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        try:
-            self._releases.close()
-            self._ledger.close()
-        finally:
-            self._lock.release()
+            self._parts.close()
 
 
 __all__ = ["Ingested", "Release", "Store"]

@@ -32,7 +32,7 @@ def require_same_meaning(plan: Plan, *, of: Plan) -> None:
 
 def require_over(running: Running, ledger: Ledger) -> None:
     """Raise `UsageError` while rounds of the present plan are still to come."""
-    if ledger.round >= running.clock.horizon:
+    if ledger.facts.round >= running.clock.horizon:
         return
     if running.declared.stream.epochs is not None:
         raise UsageError(
@@ -40,7 +40,7 @@ def require_over(running: Running, ledger: Ledger) -> None:
             do="Close rounds with `retrodp run` or `retrodp close`.",
         )
     raise UsageError(
-        f"{running.horizon - ledger.round} rounds of the present plan are still to come.",
+        f"{running.horizon - ledger.facts.round} rounds of the present plan are still to come.",
         expected="a store whose rounds are all closed",
         do="Close them first: what is left of a budget cannot be moved to another plan.",
     )

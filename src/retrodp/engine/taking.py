@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from retrodp.engine.collecting import paused
 from retrodp.engine.outcomes import Ingested
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
@@ -37,6 +38,7 @@ class Taking:
         """The rules of form."""
         return Intake(self.plan, self.clock)
 
+    @paused()
     def take(
         self,
         batches: Iterable[RawBatch],
@@ -47,23 +49,23 @@ class Taking:
     ) -> Ingested:
         """Take the rows of one source in; see `Store.ingest`."""
         tally, refused, new, last = Tally(), list[RefusedRow](), 0, 0
-        first_open, intake = self.ledger.round + 1, self.intake
+        first_open, intake = self.ledger.facts.round + 1, self.intake
         with self.ledger.transaction():
             for raw in batches:
                 taken = intake.take(raw, first_open=first_open, default_at=default_at)
                 tally += taken.tally
                 refused += taken.refused
                 if not dry_run:
-                    new += self.ledger.enqueue(taken.arrivals)
-                    last = max(last, *taken.arrivals.rounds(), 0)
+                    new += self.ledger.waiting.enqueue(taken.arrivals)
+                    last = max(last, taken.arrivals.span()[1])
             if digest is not None and last:
-                self.ledger.take_source(digest, last)
+                self.ledger.memory.take_source(digest, last)
         return Ingested(tally, tuple(refused), new)
 
     def now(self, round_: int) -> int:
         """An instant of a round after all that waits for it, as far as it has room."""
         first, end = self.clock.start_of(round_), self.clock.end_of(round_)
-        latest = self.ledger.latest_waiting(round_)
+        latest = self.ledger.waiting.latest(round_)
         return first if latest is None else min(latest + 1, end - 1)
 
 

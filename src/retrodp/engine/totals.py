@@ -13,6 +13,7 @@ import numpy as np
 
 from retrodp.engine.compile import CompiledRelease
 from retrodp.errors import CapacityError
+from retrodp.mechanisms.wide_totals import WideTotals
 from retrodp.stream.batch import Batch
 from retrodp.stream.queued import Updates
 from retrodp.stream.update import Record
@@ -33,12 +34,28 @@ def add_into(totals: dict[bytes, int], difference: Mapping[bytes, int], sign: in
             totals.pop(label, None)
 
 
-def add_within(totals: dict[bytes, int], difference: Mapping[bytes, int], *, release: str) -> None:
+def add_within(
+    totals: dict[bytes, int] | WideTotals, difference: Mapping[bytes, int], *, release: str
+) -> None:
     """The same for a release's kept totals, which the ledger holds in 64 bits.
 
     Raises:
         CapacityError: A total left them; what was added is to be thrown away.
     """
+    try:
+        if isinstance(totals, WideTotals):
+            totals.add(difference)
+        else:
+            _add_within(totals, difference)
+    except OverflowError:
+        raise CapacityError(
+            f"A total of release {release} does not fit 64 bits; nothing was changed.",
+            expected="counts and sums, in steps, between -2^63 and 2^63 - 1",
+            do="Use a coarser step, or correct the rows with huge counts.",
+        ) from None
+
+
+def _add_within(totals: dict[bytes, int], difference: Mapping[bytes, int]) -> None:
     found, sums = totals.get, []
     for label, amount in difference.items():
         total = found(label, 0) + amount
@@ -48,11 +65,7 @@ def add_within(totals: dict[bytes, int], difference: Mapping[bytes, int], *, rel
         else:
             totals.pop(label, None)
     if sums and not -_END <= min(sums) <= max(sums) < _END:
-        raise CapacityError(
-            f"A total of release {release} does not fit 64 bits; nothing was changed.",
-            expected="counts and sums, in steps, between -2^63 and 2^63 - 1",
-            do="Use a coarser step, or correct the rows with huge counts.",
-        )
+        raise OverflowError
 
 
 def expired_stamp(release: CompiledRelease, round_: int) -> int | None:

@@ -70,7 +70,7 @@ def verify(store: Store, forgotten: Sequence[Forgotten] = ()) -> Verified:
     document: dict[str, Any] = {
         "format": 1,
         "store": store.store_id,
-        "test": store.ledger.test,
+        "test": store.ledger.facts.test,
         "round": store.round,
         "releases_equal": equal,
         "differing_rows": differing,
@@ -106,7 +106,7 @@ def check_certificate(document: dict[str, Any]) -> bool:
 
 def _compare(store: Store) -> tuple[bool | None, dict[str, list[int]]]:
     """Whether the published round equals the recomputed one; None if its key is gone."""
-    round_ = store.ledger.round  # in the numbers of the present epoch
+    round_ = store.ledger.facts.round  # in the numbers of the present epoch
     if round_ == 0 or store.key.destroyed:
         return None, {}
     names = store.plan.names
@@ -225,37 +225,44 @@ def _values_of(label: bytes) -> list[Any]:
     return values
 
 
-_BEHIND = (
-    "Noise behind decisions of an online clustering (its cells and the sizes of its phases), which "
-    "is never published itself, may be derivable from the key for longer."
+_DECISIONS = (
+    "Of {names} only the weights and means are counted. Which places were published was decided by "
+    "noisy counts of cells and noisy sizes of phases that are never published themselves; their "
+    "noise ends at other rounds, so that of rounds which are not counted here the key may still tell "
+    "from which exact count on a place was published."
 )
 
 
 def openable_rounds(store: Store) -> dict[str, int]:
-    """Past rounds of each release whose noise the key holder can still derive."""
+    """Past rounds of each release whose published numbers the key holder can still free of noise.
+
+    Of an online clustering these are weights and means: noise behind its decisions is not counted.
+    """
     mark = store.key.tree.round
     opened = {}
     for release in store.releases:
         factor = release.mechanism.factor
         blocks = getattr(release.mechanism, "gathered", Blocks(horizon=store.horizon, length=1))
+        past = range(1, min(store.ledger.facts.round, mark - 1) + 1)
         opened[release.name] = sum(
-            all(
-                blocks.end(factor.last(node)) >= mark for node, _ in factor.nodes(blocks.of(round_))
-            )
-            for round_ in range(1, min(store.ledger.round, mark - 1) + 1)
+            all(blocks.end(factor.last(node)) >= mark for node, _ in factor.nodes(block))
+            for block in map(blocks.shown, past)
+            if block
         )
     return opened
 
 
 def _key_statement(store: Store) -> dict[str, Any]:
+    deciding = [release.name for release in store.releases if _is_gathered(release)]
     return {
         "derives_rounds_from": None
         if store.key.destroyed
         else store.rounds_before + store.key.tree.round,
         "past_rounds_still_open": openable_rounds(store),
-        "note": "Whoever holds the key and the publications can remove the noise of what was "
+        "decisions_not_counted": deciding,
+        "note": "Whoever holds the key and the publications can remove the noise of the numbers "
         "published in the current round and in the past rounds counted here, and of no other."
-        + (f" {_BEHIND}" if any(map(_is_gathered, store.releases)) else ""),
+        + (f" {_DECISIONS.format(names=', '.join(deciding))}" if deciding else ""),
     }
 
 

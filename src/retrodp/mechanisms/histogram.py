@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from retrodp import _check
 from retrodp.errors import PlanError
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.calibrate import DEFAULT_LEVEL, calibrated
@@ -16,6 +17,7 @@ from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Adaptive
 from retrodp.mechanisms.one_noise import OneNoise
 from retrodp.mechanisms.threshold import thresholds_for
+from retrodp.mechanisms.wide_totals import WideTotals
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates, collision_bound
 from retrodp.privacy.budget import PureDP, zCDP
@@ -58,6 +60,7 @@ class Histogram(OneNoise):
         self._set(noise, bins)
 
     def _set(self, noise: CalibratedNoise, bins: tuple[str, ...]) -> None:
+        bins = _check.texts(bins=bins, expected="labels of bins")
         if len(set(bins)) != len(bins) or not bins:
             raise PlanError("A public histogram needs at least one bin, and no bin twice.")
         object.__setattr__(self, "noise", noise)
@@ -125,6 +128,7 @@ class SparseHistogram(OneNoise):
     def _set(self, noise: CalibratedNoise, thresholds: tuple[int, ...], max_bins: int) -> None:
         if len(thresholds) != noise.process.factor.horizon:
             raise PlanError("A sparse histogram needs one threshold a round.")
+        _check.whole(least=1, max_bins=max_bins)
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "thresholds", thresholds)
         object.__setattr__(self, "max_bins", max_bins)
@@ -163,8 +167,12 @@ class SparseHistogram(OneNoise):
         Time and memory: a label hash and a draw a node for every bin with records, some 0.2
         microseconds and 100 bytes; text only for what is released.
         """
-        labels = list(exact)
-        counts = np.fromiter(exact.values(), dtype=np.int64, count=len(labels))
+        labels: Sequence[bytes]
+        if isinstance(exact, WideTotals):
+            labels, counts = exact.labels, exact.numbers
+        else:
+            labels = list(exact)
+            counts = np.fromiter(exact.values(), dtype=np.int64, count=len(labels))
         open_ = np.flatnonzero(counts >= 1)
         if len(open_) < len(labels):
             labels, counts = [labels[place] for place in open_.tolist()], counts[open_]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retrodp.plan.columns import Column
 from retrodp.plan.expression import Expression
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.stream.batch import Batch
 
@@ -60,8 +60,7 @@ class ArrivingPoints:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `arrivals` reads."""
-        where = () if self.where is None else self.where.columns
-        return tuple(dict.fromkeys((*self.names, *where)))
+        return columns_read(self.names, self.where)
 
     @property
     def components(self) -> tuple[Component, ...]:

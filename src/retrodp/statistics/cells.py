@@ -20,7 +20,7 @@ from retrodp.plan.columns import Column
 from retrodp.plan.decimals import common_step
 from retrodp.plan.expression import Expression
 from retrodp.privacy.norms import Norms
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.statistics.grid import RADIUS, Grid, Ints, Placed
 from retrodp.stream.batch import Batch
@@ -68,8 +68,7 @@ class Cells:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        where = () if self.where is None else self.where.columns
-        return tuple(dict.fromkeys((*self.names, *where)))
+        return columns_read(self.names, self.where)
 
     @property
     def components(self) -> tuple[Component, ...]:

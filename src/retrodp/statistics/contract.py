@@ -6,10 +6,11 @@ up. It is linear, so a deletion is the negative of the addition and there is no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
+from retrodp.plan.expression import Expression
 from retrodp.privacy.norms import Norms
 from retrodp.stream.batch import Batch
 
@@ -105,3 +106,8 @@ class Individual(Protocol):
                 in a stream without ids, where copies share one. For keyed coins alone: they may
                 stand in what is returned, but in no state.
         """
+
+
+def columns_read(names: Iterable[str], where: Expression | None) -> tuple[str, ...]:
+    """Columns of a statistic: its own, then those of its condition, each once."""
+    return tuple(dict.fromkeys((*names, *(() if where is None else where.columns))))

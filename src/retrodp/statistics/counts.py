@@ -113,16 +113,15 @@ def _counted(by: BinLabels, batch: Batch) -> dict[bytes, int] | None:
         codes, size = codes * len(column.distinct) + column.codes, size * len(column.distinct)
         if size >= _MOST_BINS:
             return None
+    values: list[list[object]] = []
     if len(columns) == 1:
-        numbers = columns[0].counts()
-        bins = np.flatnonzero(numbers)
-        numbers = numbers[bins]
+        used = columns[0].used()
+        values, numbers = [used.distinct], used.counts()
     else:
         bins, numbers = np.unique(codes, return_counts=True)
-    values: list[list[object]] = []
-    for column in reversed(columns):
-        bins, places = np.divmod(bins, len(column.distinct))
-        values.insert(0, [column.distinct[place] for place in places.tolist()])
+        for column in reversed(columns):
+            bins, places = np.divmod(bins, len(column.distinct))
+            values.insert(0, [column.distinct[place] for place in places.tolist()])
     labels = by.coordinates(values)
     return dict(zip(labels, numbers.tolist(), strict=True))
 

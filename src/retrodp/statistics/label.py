@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from json.encoder import encode_basestring
+from typing import Any
 
 from retrodp.plan.columns import Column
 from retrodp.plan.decimals import decimal_text
@@ -35,14 +36,16 @@ class BinLabels:
     def coordinates(self, columns: Sequence[Sequence[object]]) -> list[bytes]:
         """Labels of many bins, as the bytes of a coordinate; `columns` hold a value a bin each."""
         if len(columns) == 1:
-            texts = [
-                value
-                if isinstance(value, str) and value and value[0] != "["
-                else self.text([value])
-                for value in columns[0]
-            ]
-            return [text.encode() for text in texts]
+            texts: Any = columns[0]
+            if set(map(type, texts)) == {str} and all(texts) and not _like_array(texts):
+                return list(map(str.encode, texts))
+            return [self.text([value]).encode() for value in texts]
         return [self.text(values).encode() for values in zip(*columns, strict=True)]
+
+
+def _like_array(texts: Sequence[str]) -> bool:
+    """Whether one of the texts begins as a JSON array does, or has such a line."""
+    return "\n[" in "\n".join(["", *texts])
 
 
 def bare_or_array(text: str) -> str:

@@ -10,7 +10,7 @@ from itertools import product
 
 from retrodp.plan.columns import Canonical, Column
 from retrodp.plan.expression import Expression
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.statistics.label import value_json
 from retrodp.stream.batch import Batch
@@ -82,7 +82,7 @@ class Cube:
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
         named = (name for marginal in self.marginals for name in marginal.names)
-        return tuple(dict.fromkeys((*named, *(() if self.where is None else self.where.columns))))
+        return columns_read(named, self.where)
 
     @property
     def public(self) -> tuple[Marginal, ...]:

@@ -18,7 +18,7 @@ from retrodp.plan.decimals import common_step
 from retrodp.plan.expression import Expression
 from retrodp.privacy.norms import Norms
 from retrodp.statistics.clip import clipped_l2
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.stream.batch import Batch
 
@@ -71,8 +71,7 @@ class Moments:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        where = () if self.where is None else self.where.columns
-        return tuple(dict.fromkeys((*self.names, *where)))
+        return columns_read(self.names, self.where)
 
     @property
     def bounds(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from retrodp.plan.decimals import common_step
 from retrodp.plan.expression import Expression
 from retrodp.privacy.norms import Norms
 from retrodp.statistics.clip import clipped_l1, clipped_l2
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.stream.batch import Batch
 
@@ -58,8 +58,7 @@ class MatrixQuery:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        where = () if self.where is None else self.where.columns
-        return tuple(dict.fromkeys((*(column.name for column in self.by), *where)))
+        return columns_read((column.name for column in self.by), self.where)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -221,4 +220,4 @@ def _columns(
     expressions: Sequence[tuple[str, Arithmetic]], where: Expression | None
 ) -> tuple[str, ...]:
     read = [name for _, one in expressions for name in one.columns]
-    return tuple(dict.fromkeys((*read, *(() if where is None else where.columns))))
+    return columns_read(read, where)

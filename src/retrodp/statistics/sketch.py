@@ -20,7 +20,7 @@ from retrodp.noise.prf import BlockPRF, Coordinates
 from retrodp.plan.expression import Expression
 from retrodp.statistics.buckets import stored
 from retrodp.statistics.codes import Codes
-from retrodp.statistics.contract import Component
+from retrodp.statistics.contract import Component, columns_read
 from retrodp.statistics.counts import kept_counts
 from retrodp.statistics.hashed import Hashed, sub_key
 from retrodp.statistics.items import ALL, Items
@@ -109,8 +109,7 @@ class SketchedPrefixes(Hashed):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that `encode` reads."""
-        own = () if self.where is None else self.where.columns
-        return tuple(dict.fromkeys((self.codes.column.name, *own)))
+        return columns_read((self.codes.column.name,), self.where)
 
     @property
     def components(self) -> tuple[Component, ...]:

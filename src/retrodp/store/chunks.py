@@ -22,7 +22,11 @@ from retrodp.stream.update import Arrivals, Op, QueuedUpdate
 
 _ROWS = 50_000
 """Of a chunk, at most."""
+_ROUND = 32
+"""Bits of a chunk's number, below those of its round, in its place in the table."""
 
+_HERE = "WHERE place > ? AND place < ?"
+_DELETE = "DELETE FROM queue WHERE place > ? AND place < ?"
 _WORD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -38,11 +42,14 @@ class ChunkQueue:
 
     def enqueue(self, arrivals: Arrivals) -> int:
         """Take accepted rows in; returns how many were not waiting yet."""
+        if not len(arrivals):
+            return 0
         with self._database.translated():
             updates = Updates.of_arrivals(arrivals)
             rounds = np.asarray(arrivals.round, np.int64)
         new = 0
-        for round_ in np.unique(rounds).tolist():
+        first, last = arrivals.span()
+        for round_ in [first] if first == last else np.unique(rounds).tolist():
             rows = _of_round(updates, np.flatnonzero(rounds == round_))
             with self._database.translated():
                 rows = self._without_waiting(round_, rows.in_order())
@@ -52,7 +59,7 @@ class ChunkQueue:
 
     def updates(self, round_: int) -> Updates:
         """All that waits for a round, in the order in which it applies."""
-        parts = [decoded(content) for _, content in self._contents("WHERE round = ?", round_)]
+        parts = [decoded(content) for _, content in self._contents(_HERE, *_of(round_))]
         return joined_updates(parts) if parts else no_updates()
 
     def waiting(self, round_: int) -> list[QueuedUpdate]:
@@ -61,17 +68,22 @@ class ChunkQueue:
 
     def latest(self, round_: int) -> int | None:
         """Latest `at` among the updates that wait for a round; None if none does."""
-        found = self._database.value("SELECT max(latest) FROM queue WHERE round = ?", (round_,))
+        found = self._database.value(
+            "SELECT max(latest) FROM queue WHERE place > ? AND place < ?", _of(round_)
+        )
         return None if found is None else int(found)
 
     def rounds(self) -> dict[int, int]:
         """Updates that wait, by round."""
-        return dict(self._database.rows("SELECT round, sum(n) FROM queue GROUP BY round"))
+        sql = "SELECT place >> ?, sum(n) FROM queue GROUP BY 1 ORDER BY 1"
+        return dict(self._database.rows(sql, (_ROUND,)))
 
     def remove(self, round_: int) -> bool:
         """Remove a round; tells whether it held a deletion or a replacement, effective or not."""
-        ends = self._database.value("SELECT max(ends) FROM queue WHERE round = ?", (round_,))
-        self._database.execute("DELETE FROM queue WHERE round = ?", (round_,))
+        ends = self._database.value(
+            "SELECT max(ends) FROM queue WHERE place > ? AND place < ?", _of(round_)
+        )
+        self._database.execute(_DELETE, _of(round_))
         self._seen.pop(round_, None)
         return bool(ends)
 
@@ -97,14 +109,14 @@ class ChunkQueue:
 
     def shift(self, rounds: int, far: int) -> None:
         """Take `rounds` off every round, and off every stamp that a row names."""
-        for (round_, chunk), content in list(self._contents("")):
+        del far  # from the first on, each comes to a place that none of the others has
+        for place, content in list(self._contents("")):
             rows = decoded(content)
             stamp = np.where(rows.op == Op.DELETE, 0, rows.stamp - rounds)
             self._database.execute(
-                "UPDATE queue SET round = ?, content = ? WHERE round = ? AND chunk = ?",
-                (round_ + far, encoded(_stamped(rows, stamp)), round_, chunk),
+                "UPDATE queue SET place = ?, content = ? WHERE place = ?",
+                (place - (rounds << _ROUND), encoded(_stamped(rows, stamp)), place),
             )
-        self._database.execute("UPDATE queue SET round = round - ?", (far + rounds,))
         self._seen.clear()
 
     def unite(self) -> None:
@@ -112,7 +124,7 @@ class ChunkQueue:
         for round_ in self.rounds():
             # From plain rows: the codes of columns tell in which order values came.
             rows = self.waiting(round_)
-            self._database.execute("DELETE FROM queue WHERE round = ?", (round_,))
+            self._database.execute(_DELETE, _of(round_))
             self._put(round_, Updates.of_rows(rows))
 
     def all(self) -> Iterator[Updates]:
@@ -120,36 +132,38 @@ class ChunkQueue:
         for _, content in self._contents(""):
             yield decoded(content)
 
-    def _contents(self, where: str, *values: object) -> Iterator[tuple[tuple[int, int], bytes]]:
-        sql = f"SELECT round, chunk FROM queue {where} ORDER BY round, chunk"  # noqa: S608
-        for key in self._database.rows(sql, values):
-            one = "SELECT content FROM queue WHERE round = ? AND chunk = ?"
-            yield (key[0], key[1]), self._database.value(one, key)
+    def _contents(self, where: str, *values: object) -> Iterator[tuple[int, bytes]]:
+        """Places and contents, one in memory at a time."""
+        sql = f"SELECT place FROM queue {where} ORDER BY place"  # noqa: S608
+        for (place,) in self._database.rows(sql, values):
+            one = "SELECT content FROM queue WHERE place = ?"
+            yield place, self._database.value(one, (place,))
 
     def _put(self, round_: int, rows: Updates) -> None:
-        chunk = self._last_chunk(round_)
+        place = self._last(round_) or round_ << _ROUND
         for start in range(0, len(rows), _ROWS):
             some = rows.between(start, start + _ROWS)
-            chunk += 1
-            self._database.execute(
-                "INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?)", (round_, chunk, *_row(some))
-            )
+            place += 1
+            self._database.execute("INSERT INTO queue VALUES (?, ?, ?, ?, ?)", (place, *_row(some)))
             if round_ in self._seen:
-                self._seen[round_].add(_hashes(some), chunk)
+                self._seen[round_].add(_hashes(some), place)
 
-    def _last_chunk(self, round_: int) -> int:
-        found = self._database.value("SELECT max(chunk) FROM queue WHERE round = ?", (round_,))
-        return int(found or 0)
+    def _last(self, round_: int) -> int | None:
+        """Place of the last chunk of a round."""
+        found = self._database.value(
+            "SELECT max(place) FROM queue WHERE place > ? AND place < ?", _of(round_)
+        )
+        return None if found is None else int(found)
 
     def _without_waiting(self, round_: int, rows: Updates) -> Updates:
         """The rows that do not wait for the round yet."""
-        if not self._last_chunk(round_):
+        if self._last(round_) is None:
             self._seen.pop(round_, None)
             return rows
         if round_ not in self._seen:
             self._seen[round_] = seen = _Seen()
-            for (_, chunk), content in self._of(round_):
-                seen.add(_hashes(decoded(content)), chunk)
+            for place, content in self._contents(_HERE, *_of(round_)):
+                seen.add(_hashes(decoded(content)), place)
         hashes = _hashes(rows)
         maybe, chunks = self._seen[round_].look_up(hashes)
         if not chunks:
@@ -157,21 +171,17 @@ class ChunkQueue:
         wanted = set(hashes[maybe].tolist())
         waiting: set[object] = set()
         for chunk in chunks:
-            where = "WHERE round = ? AND chunk = ?"
-            for _, content in self._contents(where, round_, chunk):
+            for _, content in self._contents("WHERE place = ?", chunk):
                 waiting.update(_those(decoded(content), wanted).keys())
         places = np.flatnonzero(maybe)
         there = np.array([key in waiting for key in rows.take(places).keys()], np.bool_)  # noqa: SIM118
         return rows.take(np.setdiff1d(np.arange(len(rows)), places[there]))
 
-    def _of(self, round_: int) -> Iterator[tuple[tuple[int, int], bytes]]:
-        return self._contents("WHERE round = ?", round_)
-
     def _drop(self, text: str, flagged: Callable[[Updates], list[bool]]) -> int:
         dropped = 0
         with self._database.translated():
             plain = text.encode()
-        for (round_, chunk), content in list(self._contents("")):
+        for place, content in list(self._contents("")):
             if plain not in content:
                 continue
             rows = decoded(content)
@@ -179,15 +189,19 @@ class ChunkQueue:
             if not gone.any():
                 continue
             dropped += int(gone.sum())
-            here = "WHERE round = ? AND chunk = ?"
             if gone.all():
-                self._database.execute(f"DELETE FROM queue {here}", (round_, chunk))  # noqa: S608
+                self._database.execute("DELETE FROM queue WHERE place = ?", (place,))
             else:
                 self._database.execute(
-                    f"UPDATE queue SET n = ?, latest = ?, ends = ?, content = ? {here}",  # noqa: S608
-                    (*_row(rows.take(np.flatnonzero(~gone))), round_, chunk),
+                    "UPDATE queue SET n = ?, latest = ?, ends = ?, content = ? WHERE place = ?",
+                    (*_row(rows.take(np.flatnonzero(~gone))), place),
                 )
         return dropped
+
+
+def _of(round_: int) -> tuple[int, int]:
+    """Between which places the chunks of a round are."""
+    return round_ << _ROUND, (round_ + 1) << _ROUND
 
 
 def _of_round(updates: Updates, places: npt.NDArray[np.intp]) -> Updates:

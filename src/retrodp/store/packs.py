@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from retrodp.errors import StoreCorruptError
 from retrodp.store.cuts import cuts
 from retrodp.store.database import Database
-from retrodp.store.packed import decoded_lives, encoded_lives
+from retrodp.store.packed import decoded_lives, encoded_lives, thinned
 from retrodp.stream.queued import Updates, joined_updates, no_updates
 from retrodp.stream.update import Changes, Record
 
@@ -30,6 +30,9 @@ _encode_json = msgspec.json.Encoder().encode
 _NUL = "\\u0000"  # as JSON; at it SQLite would end the text
 _FEW = 16
 _MOST = 200_000
+_PACKS = 64  # that are rewritten together
+_CONTENT = "SELECT content FROM packs WHERE stamp = ? AND space = ? AND id = ?"
+_REPLACED = "ON CONFLICT DO UPDATE SET n = excluded.n, content = excluded.content"
 
 
 class RecordTable:
@@ -58,8 +61,12 @@ class RecordTable:
         for stamp in sorted(ended.keys() | begun.keys()):
             self._change(stamp, ended.get(stamp, ()), begun.get(stamp) or no_updates())
 
-    def begin_all(self, additions: Updates) -> bool:
-        """Put in what these additions write; nothing if a life of one of the names is running."""
+    def begin_all(self, additions: Updates) -> Updates:
+        """Put in what these additions write, each of a name of its own, unless a life runs.
+
+        Returns:
+            The additions that begin a life.
+        """
         stamps = np.unique(additions.stamp).tolist()
         parts = {
             stamp: additions
@@ -67,15 +74,20 @@ class RecordTable:
             else additions.take(np.flatnonzero(additions.stamp == stamp))
             for stamp in stamps
         }
-        self._database.execute("SAVEPOINT begin_all")
         come = sum(self._name(lives) for lives in parts.values())
         if come < len(additions):
-            self._database.execute("ROLLBACK TO begin_all")
-        else:
-            for stamp, lives in parts.items():
-                self._change(stamp, (), lives)
-        self._database.execute("RELEASE begin_all")
-        return come == len(additions)
+            # Rare but in a redelivery. What was named just now is in no pack yet.
+            running = self.running(additions.names_of_all())
+            free = np.array([name not in running for name in additions.names_of_all()], np.bool_)
+            if come != np.count_nonzero(free):
+                raise contradiction()
+            additions = additions.take(np.flatnonzero(free))
+            parts = {
+                stamp: additions.take(np.flatnonzero(additions.stamp == stamp)) for stamp in stamps
+            }
+        for stamp, lives in parts.items():
+            self._change(stamp, (), lives)
+        return additions
 
     def all(self, size: int) -> Iterator[list[Record]]:
         """All survivors by stamp, namespace and id, in batches of at most `size`."""
@@ -212,8 +224,7 @@ class RecordTable:
                 yield self._read(stamp, firsts[place]), list(here)
 
     def _read(self, stamp: int, first: _Name) -> Updates:
-        sql = "SELECT content FROM packs WHERE stamp = ? AND space = ? AND id = ?"
-        return decoded_lives(self._database.value(sql, (stamp, *first)), stamp)
+        return decoded_lives(self._database.value(_CONTENT, (stamp, *first)), stamp)
 
     def _change(self, stamp: int, ended: Sequence[Record], begun: Updates) -> None:
         """Take lives of a stamp out of their packs and put others in."""
@@ -229,7 +240,10 @@ class RecordTable:
         come: defaultdict[int, list[int]] = defaultdict(list)
         for row, name in enumerate(begun.names_of_all()):
             come[_place(firsts, name)].append(row)
-        for places in _runs(firsts, gone, gone.keys() | come.keys()):
+        for place in set(gone) - set(come):
+            if self._thin(stamp, firsts[place], gone[place]):
+                del gone[place]
+        for places in _together(firsts, gone, gone.keys() | come.keys()):
             packs = [self._read(stamp, firsts[place]) for place in places]
             lives = _without(
                 joined_updates(packs), [one for place in places for one in gone[place]]
@@ -237,23 +251,41 @@ class RecordTable:
             rows = [row for place in places for row in come[place]]
             if rows:
                 lives = joined_updates([lives, begun.take(np.array(rows, np.intp))])
+            left = self._write(stamp, lives)
             self._database.many(
                 "DELETE FROM packs WHERE stamp = ? AND space = ? AND id = ?",
-                [(stamp, *firsts[place]) for place in places],
+                [(stamp, *firsts[place]) for place in places if firsts[place] not in left],
             )
-            self._write(stamp, lives)
 
-    def _write(self, stamp: int, lives: Updates) -> None:
-        """Write lives in order, the first of which begins a pack in any case."""
+    def _thin(self, stamp: int, first: _Name, ended: Sequence[Record]) -> bool:
+        """Leave lives out of a pack that goes on as it is; tells whether that was all there is."""
+        if any((one.space, one.id) == first for one in ended):
+            return False
+        key = (stamp, *first)
+        content = thinned(self._database.value(_CONTENT, key), ended)
+        if content is None:
+            return False
+        sql = "UPDATE packs SET n = n - ?, content = ? WHERE stamp = ? AND space = ? AND id = ?"
+        self._database.execute(sql, (len(ended), content, *key))
+        return True
+
+    def _write(self, stamp: int, lives: Updates) -> set[_Name]:
+        """Write whole packs of lives in order, the first of which begins one; returns their names.
+
+        Lives between two of the packs may be missing: each that follows a gap is cut off anyway.
+        """
         if not len(lives):
-            return
-        begins = np.flatnonzero(cuts(lives.id, lives.space)).tolist()
-        edges = [*dict.fromkeys([0, *begins]), len(lives)]
-        rows = []
-        for start, end in pairwise(edges):
-            pack = lives.between(start, end)
-            rows.append((stamp, pack.spaces[0], pack.id[0], len(pack), encoded_lives(pack)))
-        self._database.inserted("packs", rows)
+            return set()
+        begins = list(dict.fromkeys([0, *np.flatnonzero(cuts(lives.id, lives.space)).tolist()]))
+        spaces, ids = lives.spaces, lives.id
+        rows = [
+            (stamp, spaces[start], ids[start], end - start, content)
+            for start, end, content in zip(
+                begins, [*begins[1:], len(lives)], encoded_lives(lives, begins), strict=True
+            )
+        ]
+        self._database.inserted("packs", rows, rest=_REPLACED)
+        return {(space, identifier) for _, space, identifier, _, _ in rows}
 
 
 def contradiction() -> StoreCorruptError:
@@ -276,21 +308,22 @@ def _place(firsts: Sequence[_Name], name: _Name) -> int:
     return max(bisect_right(firsts, name) - 1, 0)
 
 
-def _runs(
+def _together(
     firsts: Sequence[_Name], gone: dict[int, list[Record]], places: Iterable[int]
-) -> list[list[int]]:
+) -> Iterator[list[int]]:
     """Packs to be rewritten together; one that loses its first life goes on in the one before."""
     wanted = set(places)
     for place, ended in gone.items():
         if place > 0 and any((one.space, one.id) == firsts[place] for one in ended):
             wanted.add(place - 1)  # if it loses something, `gone` has it too
-    runs: list[list[int]] = []
+    some: list[int] = []
     for place in sorted(wanted):
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return runs
+        if len(some) >= _PACKS and some[-1] < place - 1:
+            yield some
+            some = []
+        some.append(place)
+    if some:
+        yield some
 
 
 def _without(lives: Updates, gone: Sequence[Record]) -> Updates:

@@ -1,4 +1,4 @@
-"""Updates and forgets that wait for their round to close.
+"""Updates that wait for their round to close.
 
 Promise: a set (with ids, see `chunks`) or a multiset (without) of what was accepted; a row that is
 delivered twice with ids is kept once. What waits is data like the survivors and is erased like
@@ -7,9 +7,8 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,21 +19,6 @@ NO_VALUE = b""
 """Stands for a missing person or namespace inside a key; no text equals it."""
 
 _SUMMED = "ON CONFLICT DO UPDATE SET n = n + excluded.n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
-    """A request that belongs to the open round and is applied last in it.
-
-    Attributes:
-        kind: Whether `value` is an id or a person.
-        value: The id or the person.
-        space: Namespace of the id; None for every namespace.
-    """
-
-    kind: Literal["id", "person"]
-    value: str
-    space: str | None = None
 
 
 class Queue(Protocol):
@@ -140,20 +124,3 @@ class PointQueue:
 
     def unite(self) -> None:
         """Rows in the order of their keys are that already."""
-
-
-def add_forget(database: Database, forget: Forget) -> None:
-    """Note a forget; noting it again changes nothing."""
-    space = NO_VALUE if forget.space is None else forget.space
-    database.execute(
-        "INSERT INTO forgets VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        (forget.kind, space, forget.value),
-    )
-
-
-def forgets(database: Database) -> list[Forget]:
-    """Forgets that wait for the open round to close, in an order of their own."""
-    rows = database.rows(
-        "SELECT kind, value, nullif(space, x'') FROM forgets ORDER BY kind, space, value"
-    )
-    return [Forget(kind=kind, value=value, space=space) for kind, value, space in rows]

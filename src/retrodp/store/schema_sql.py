@@ -1,13 +1,13 @@
 """Tables of the ledger and of the published releases, as SQL.
 
-Promise: no table has row numbers or sequences, so nothing counts what was once there; numbers are
-64-bit integers or the statement fails. A change here is a new format number.
+Promise: no table has sequences or row numbers of SQLite's choice, so nothing counts what was once
+there; numbers are 64-bit integers or the statement fails. A change here is a new format number.
 """
 
 from __future__ import annotations
 
 LEDGER_APPLICATION = 0x72647031
-LEDGER_FORMAT = 2
+LEDGER_FORMAT = 3
 RELEASES_APPLICATION = 0x72647032
 RELEASES_FORMAT = 1
 
@@ -30,9 +30,9 @@ CREATE TABLE sources(digest TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL) W
 
 WITH_IDS = """
 CREATE TABLE queue(
-    round INTEGER NOT NULL, chunk INTEGER NOT NULL, n INTEGER NOT NULL, latest INTEGER NOT NULL,
-    ends INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (round, chunk)
-) WITHOUT ROWID;
+    place INTEGER NOT NULL PRIMARY KEY, n INTEGER NOT NULL, latest INTEGER NOT NULL,
+    ends INTEGER NOT NULL, content BLOB NOT NULL
+);
 CREATE TABLE packs(
     stamp INTEGER NOT NULL, space TEXT NOT NULL, id TEXT NOT NULL, n INTEGER NOT NULL,
     content BLOB NOT NULL, PRIMARY KEY (stamp, space, id)
@@ -42,6 +42,8 @@ CREATE TABLE names(
 ) WITHOUT ROWID;
 CREATE INDEX names_id ON names(id) WHERE space > '';
 """
+# The queue's place is round and chunk in one number, which the caller gives: where a key is that
+# number SQLite never reads contents to compare keys, which in a table WITHOUT ROWID it does.
 # Contents in packs by stamp, each named by its first life, so that a round appends whole columns,
 # whatever the ids, and a window reads those that leave it in one piece; random are only the names.
 # No index on persons: each round would touch all of it, and whoever forgets a person rewrites the

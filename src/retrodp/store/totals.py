@@ -65,7 +65,8 @@ def put(database: Database, release: str, values: Mapping[bytes, int]) -> None:
 def replace(database: Database, release: str, totals: Mapping[bytes, int]) -> None:
     """Put these totals in the place of all totals of a release; inside the caller's transaction."""
     database.execute("DELETE FROM totals WHERE release = ?", (release,))
-    rows = [(release, key, value) for key, value in sorted(totals.items()) if value]
+    values = dict(totals.items())
+    rows = [(release, key, values[key]) for key in sorted(values) if values[key]]
     database.inserted("totals", rows)
 
 

@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from retrodp.stream.coded import CodedColumn
+
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -25,12 +27,15 @@ class Coded(NamedTuple):
     """Distinct cells and which row has which.
 
     Attributes:
-        distinct: Cells, none used twice unless the source itself repeats one.
+        distinct: Cells.
         codes: Position in `distinct` of each row's cell.
+        once: Whether it is known that no two cells are equal. A source that comes in codes may
+            repeat one; 0.0 and -0.0 are two cells, but equal.
     """
 
     distinct: list[Any]
     codes: npt.NDArray[np.intp]
+    once: bool
 
 
 class Instants(NamedTuple):
@@ -63,11 +68,10 @@ class ArrowCells(Sequence[object]):
         return self._plain
 
     def _listed(self) -> list[object]:
-        kind = self._array.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if _is_text(self._array.type):
             texts: list[object] = self._array.to_numpy(zero_copy_only=False).tolist()
             return texts
-        distinct, codes = self.coded()
+        distinct, codes, _ = self.coded()
         objects = np.empty(len(distinct), dtype=object)
         objects[:] = distinct
         cells: list[object] = objects[codes].tolist()
@@ -76,14 +80,22 @@ class ArrowCells(Sequence[object]):
     def coded(self) -> Coded:
         """The distinct cells, one Python object each; null is the last of them, if there is one."""
         array = self._array
-        coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        given = pa.types.is_dictionary(array.type)
+        coded = array if given else array.dictionary_encode()
         distinct = coded.dictionary.to_pylist()
         indices = coded.indices
         if indices.null_count:
             indices = pc.fill_null(indices.cast(pa.int64()), len(distinct))
             distinct.append(None)
         codes = indices.to_numpy(zero_copy_only=False)
-        return Coded(distinct, codes.astype(np.intp, copy=False))
+        once = not given and _is_text(array.type)
+        return Coded(distinct, codes.astype(np.intp, copy=False), once)
+
+    def are_ascii(self) -> bool:
+        """Whether it is known that all cells are texts of ASCII characters."""
+        array = self._array
+        plain = _is_text(array.type) and not array.null_count
+        return plain and pc.all(pc.string_is_ascii(array)).as_py() is not False
 
     def instants(self) -> Instants | None:
         """The cells as whole numbers, if they are times of day; None if they are anything else."""
@@ -148,6 +160,12 @@ def cells_of_arrow(array: Any) -> Sequence[object] | None:
     return ArrowCells(array)
 
 
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def picked(cells: Sequence[object], rows: Ints) -> Sequence[object]:
     """The cells of some rows."""
-    return cells.take(rows) if isinstance(cells, ArrowCells) else [cells[row] for row in rows]
+    if isinstance(cells, ArrowCells | CodedColumn):
+        return cells.take(rows)
+    return [cells[row] for row in rows]

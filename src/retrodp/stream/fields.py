@@ -86,18 +86,17 @@ class _Coded:
     """The distinct cells of a column and which row has which."""
 
     def __init__(self, cells: Sequence[object]) -> None:
-        self.distinct: list[Any]
         if isinstance(cells, ArrowCells):  # an Arrow column has one type
-            self.distinct, self.codes = cells.coded()
+            self.distinct, self.codes, self._once = cells.coded()
             return
-        keys: Sequence[object] = cells
-        mixed = len(set(map(type, cells)) - {type(None)}) > 1
-        if mixed:  # 1, 1.0 and True are equal, but not the same to a plan
-            keys = [(type(cell), cell) for cell in cells]
-        position = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-        self.codes = np.fromiter(map(position.__getitem__, keys), np.intp, len(keys))
-        distinct: list[Any] = list(position)
-        self.distinct = [cell for _, cell in distinct] if mixed else distinct
+        column = CodedColumn.of(cells)
+        self.distinct, self.codes, self._once = column.distinct, column.codes, False
+
+    def column(self, of_distinct: list[Any]) -> CodedColumn:
+        """One value per row, by the distinct ones."""
+        if self._once and of_distinct == self.distinct:
+            return CodedColumn(of_distinct, self.codes)
+        return CodedColumn.coded(of_distinct, self.codes)
 
     def spread(self, of_distinct: list[Any]) -> list[Any]:
         """One value per row."""
@@ -132,7 +131,7 @@ def read_ops(cells: Sequence[object]) -> Read[Ints]:
 def read_ids(given: Sequence[object]) -> Read[list[str]]:
     """Ids as NFC text; a whole number stands for its digits."""
     cells: list[Any] = given.plain if isinstance(given, ArrowCells) else list(given)
-    if set(map(type, cells)) == {str} and all(cells) and "".join(cells).isascii():
+    if _are_ascii(given) and all(cells):
         return Read(cells, {})  # ASCII is its own normal form
     ids: list[str] = []
     reasons: dict[int, str] = {}
@@ -191,10 +190,10 @@ def read_column(cells: Sequence[object], column: Column) -> Read[Values]:
     """Canonical values of a column of the plan."""
     coded = _Coded(cells)
     encoded = column.encode_many(coded.distinct)
-    values = Values(
-        CodedColumn.coded(encoded.values, coded.codes),
-        coded.flags(_clamped(coded.distinct, encoded.values, column.encode_many, encoded.clamped)),
-    )
+    clamped = np.zeros(len(coded.codes), np.bool_)
+    if encoded.clamped:
+        clamped = coded.flags(_clamped(coded.distinct, encoded.values, column.encode_many))
+    values = Values(coded.column(encoded.values), clamped)
     return Read(values, coded.reasons(encoded.reasons))
 
 
@@ -202,11 +201,8 @@ def _clamped(
     cells: list[object],
     values: list[Canonical],
     encode_many: Callable[[list[object]], Any],
-    how_many: int,
 ) -> list[bool]:
     """Which cells were clamped: those that reach an extreme value and say so when read alone."""
-    if not how_many:
-        return [False] * len(cells)
     numbers = [value for value in values if isinstance(value, int)]
     extremes = {min(numbers), max(numbers)}
     return [
@@ -218,6 +214,14 @@ def _clamped(
 def _is_missing(cell: object) -> bool:
     """Whether a cell is null or a frame's missing marker."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _are_ascii(cells: Sequence[object]) -> bool:
+    """Whether all cells are texts of ASCII characters."""
+    if isinstance(cells, ArrowCells):
+        return cells.are_ascii()
+    texts: Sequence[Any] = cells
+    return set(map(type, texts)) == {str} and "".join(texts).isascii()
 
 
 def _is_text(text: str) -> bool:

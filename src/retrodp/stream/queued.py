@@ -53,7 +53,7 @@ class Updates:
             OverflowError: A number does not fit 64 bits.
         """
         return cls(
-            space=list(arrivals.space) if any(arrivals.space) else None,
+            space=list(arrivals.space) if _any(arrivals.space) else None,
             id=list(arrivals.id),
             at=np.asarray(arrivals.at, np.int64),
             rank=np.asarray(arrivals.rank, np.int64),
@@ -189,6 +189,11 @@ class Updates:
         flags[1:] &= ~same
         flags[:-1] &= ~same
         return flags
+
+
+def _any(texts: Sequence[str]) -> bool:
+    """Whether one of the texts is not empty."""
+    return any(texts.used().distinct if isinstance(texts, CodedColumn) else texts)
 
 
 def _same(one: object, other: object) -> bool:

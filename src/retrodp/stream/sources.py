@@ -17,6 +17,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
@@ -24,7 +25,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from retrodp import _check
 from retrodp.errors import SourceError
+from retrodp.stream.coded import CodedColumn
 from retrodp.stream.frames import NOT_A_SCALAR, Piece, pieces_of_batches, pieces_of_frame
 from retrodp.stream.rejected import RefusedRow
 
@@ -116,17 +119,21 @@ class RawBatch:
 
     def cells(self, name: str) -> Sequence[object]:
         """The cells of a column; null in every row if the source lacks it."""
-        return self.columns.get(name, [None] * len(self.lines))
+        found = self.columns.get(name)
+        return CodedColumn.constant(None, len(self.lines)) if found is None else found
 
 
-def expand(patterns: Iterable[str]) -> list[str]:
+def expand(patterns: Iterable[str | PathLike[str]]) -> list[str]:
     """Paths that the patterns name, each pattern's in sorted order, each path once.
 
     Raises:
         SourceError: A pattern that matches no file.
     """
     paths: dict[str, None] = {}
-    for pattern in patterns:
+    given: Any = patterns
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        given = [fspath(one) if isinstance(one, PathLike) else one for one in given]
+    for pattern in _check.texts(patterns=given, expected="paths or patterns"):
         if pattern == STANDARD_INPUT or Path(pattern).exists():
             paths[pattern] = None
             continue

@@ -143,9 +143,10 @@ class Arrivals:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def rounds(self) -> set[int]:
-        """The rounds that the rows arrive in."""
-        return set(np.unique(np.asarray(self.round)).tolist())
+    def span(self) -> tuple[int, int]:
+        """First and last round that rows arrive in; of no rows (0, 0)."""
+        rounds = np.asarray(self.round)
+        return (int(rounds.min()), int(rounds.max())) if len(rounds) else (0, 0)
 
     def queued(self) -> Iterator[QueuedUpdate]:
         """The rows as single updates, in the order given."""
