@@ -46,8 +46,8 @@ MEDIAN_SAMPLE = 3_000
 PLAN = """
 [stream]
 start = 2024-01-01
-round = "1d"
-horizon = 365
+round = "{round}"
+horizon = {horizon}
 [columns]
 {columns}
 [privacy]
@@ -57,7 +57,7 @@ delta = 1e-6
 kind = "{kind}"
 of = [{of}]
 k = {k}
-variant = "{variant}"
+{keys}
 """
 
 STREAMS: dict[str, Callable[[], Stream | None]] = {
@@ -125,17 +125,34 @@ def units(points: Ints) -> Floats:
 
 
 @cache
-def plan(dimensions: int, kind: str, variant: str) -> Plan:
-    """The release alone."""
+def plan(
+    dimensions: int,
+    kind: str,
+    *,
+    horizon: int = HORIZON,
+    round_: str = "1d",
+    keys: str = "",
+) -> Plan:
+    """One release of points in the unit box around 0, alone in its plan.
+
+    Args:
+        dimensions: Columns x0, x1, ...
+        kind: Of the release.
+        horizon: Rounds.
+        round_: Their length.
+        keys: Further keys of the release.
+    """
     names = [f"x{place}" for place in range(dimensions)]
     column = '{name} = {{ type = "number", min = -0.5, max = 0.5, step = 0.0001 }}'
     return Plan.loads(
         PLAN.format(
+            horizon=horizon,
+            round=round_,
             columns="\n".join(column.format(name=name) for name in names),
             of=", ".join(f'"{name}"' for name in names),
             kind=kind,
-            variant=variant,
             k=K,
+            keys=keys,
         )
     )
 
@@ -144,7 +161,8 @@ def plan(dimensions: int, kind: str, variant: str) -> Plan:
 def bound(dimensions: int, kind: str, variant: str, key: int) -> tuple[Cells, Clusters, KeyTree]:
     """Statistic, mechanism and key."""
     keys = KeyTree.from_root(bytes([key]) * 32, b"benchmark", HORIZON)
-    return (*only_clusters(plan(dimensions, kind, variant), keys), keys)
+    made = plan(dimensions, kind, keys=f'variant = "{variant}"')
+    return (*only_clusters(made, keys), keys)
 
 
 def only_clusters(made: Plan, keys: KeyTree) -> tuple[Cells, Clusters]:

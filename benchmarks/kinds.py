@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -19,21 +18,20 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
+from benchmarks import shop
+from benchmarks.shop import HORIZON
 from benchmarks.tables import Table
-from retrodp.demo import data_path, plan_path
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
-from retrodp.engine.store import Store
 from retrodp.mechanisms.contract import Stateful
 from retrodp.mechanisms.counter import Counter
 from retrodp.mechanisms.mean import MeanOfBins
 from retrodp.noise.key import KeyTree
 from retrodp.plan.plan import Plan
 from retrodp.statistics.means import COUNT, SUM, coordinate
-from retrodp.stream.sources import read_file
 
 RESULTS = Path(__file__).parent / "results"
-HORIZON, KEYS, MORE_KEYS = 374, 20, 400  # more where a release is a single number
+KEYS, MORE_KEYS = 20, 400  # more where a release is a single number
 ROUNDS = (30, 100, 200, 300, 374)
 
 RELEASES = """
@@ -79,8 +77,7 @@ Truth = dict[str, Fraction]
 @cache
 def plan() -> Plan:
     """The demo's stream with our releases."""
-    head, _ = plan_path().read_text(encoding="utf-8").split("[privacy]")
-    return Plan.loads(head + "[privacy]\nepsilon = 1.0\ndelta = 1e-9\n" + RELEASES)
+    return shop.plan_of(RELEASES)
 
 
 @cache
@@ -90,22 +87,9 @@ def compiled() -> tuple[CompiledRelease, ...]:
 
 
 @cache
-def exact() -> dict[int, dict[str, dict[bytes, int]]]:
+def exact() -> shop.Totals:
     """Totals of the chosen rounds, by release."""
-    found = {}
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Store.create_for_tests(Path(directory) / "store", plan()) as store,
-    ):
-        store.ingest(read_file(str(data_path()), store.layout()))
-        for round_ in range(1, HORIZON + 1):
-            store.close_round()
-            if round_ in ROUNDS:
-                found[round_] = {
-                    release.name: dict(store.ledger.read_totals(release.name))
-                    for release in store.releases
-                }
-    return found
+    return shop.totals(plan(), ROUNDS)
 
 
 def truth_of(release: CompiledRelease, totals: Exact) -> Truth:

@@ -13,58 +13,21 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.clustering import only_clusters
+from benchmarks.clustering import only_clusters, plan
 from benchmarks.online_streams import Ints, K, Step, parts, units, weighted
 from retrodp.clustering.retroactive import Clusters, Found
 from retrodp.noise.key import KeyTree
-from retrodp.plan.plan import Plan
 from retrodp.statistics.cells import Cells
 from retrodp.stream.batch import Batch
 
 Floats = NDArray[np.float64]
-
-PLAN = """
-[stream]
-start = 2024-01-01
-round = "1h"
-horizon = {horizon}
-{stream}
-[columns]
-{columns}
-[privacy]
-epsilon = 1
-delta = 1e-6
-[release.places]
-kind = "{kind}"
-of = [{of}]
-k = {k}
-{keys}
-"""
-
-
-@cache
-def plan(dimensions: int, horizon: int, kind: str, stream: str = "", keys: str = "") -> Plan:
-    """One release of points in the unit box around 0, alone in its plan."""
-    names = [f"x{place}" for place in range(dimensions)]
-    column = '{name} = {{ type = "number", min = -0.5, max = 0.5, step = 0.0001 }}'
-    return Plan.loads(
-        PLAN.format(
-            horizon=horizon,
-            stream=stream,
-            columns="\n".join(column.format(name=name) for name in names),
-            of=", ".join(f'"{name}"' for name in names),
-            kind=kind,
-            k=K,
-            keys=keys,
-        )
-    )
 
 
 @cache
 def cells(dimensions: int, horizon: int, key: int) -> tuple[Cells, Clusters, KeyTree]:
     """Statistic, mechanism and key of a `kmeans` over so many rounds."""
     keys = KeyTree.from_root(key.to_bytes(32, "big"), b"benchmark", horizon)
-    return (*only_clusters(plan(dimensions, horizon, "kmeans"), keys), keys)
+    return (*only_clusters(plan(dimensions, "kmeans", horizon=horizon, round_="1h"), keys), keys)
 
 
 def batch(points: Ints) -> Batch:

@@ -9,7 +9,6 @@ a 374 times k-th part of the budget.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import shop
 from benchmarks.peers import load
+from benchmarks.shop import HORIZON
 from benchmarks.tables import MISSING, Table
 from benchmarks.timing import rate
-from retrodp.demo import data_path
 from retrodp.engine.compile import compile_plan
 from retrodp.engine.resolve import resolve
-from retrodp.engine.store import Store
 from retrodp.mechanisms.contract import Mechanism, Stateful
 from retrodp.noise.key import KeyTree
 from retrodp.plan.columns import Column
@@ -34,7 +33,6 @@ from retrodp.plan.resolved import ResolvedPlan
 from retrodp.statistics.label import BinLabels
 from retrodp.statistics.ordered import GridCells, OrderedCounts
 from retrodp.stream.batch import Batch
-from retrodp.stream.sources import read_file
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "img" / "quantiles.png"
@@ -44,7 +42,7 @@ Found = tuple[int, str, float]
 """Round, share and rank error."""
 
 AT = ("0.25", "0.5", "0.75", "0.95")
-HORIZON, CELLS, DEPTH = 374, 50_001, 16
+CELLS, DEPTH = 50_001, 16
 ROUNDS = (30, 60, 100, 150, 200, 250, 300, 340, 374)
 KEYS = 25
 SLOW = 3  # draws of a peer that needs seconds for one
@@ -97,19 +95,13 @@ class Round:
 
 @cache
 def rounds() -> dict[int, Round]:
-    """Exact counts of the chosen rounds, and what a store published in all of them."""
+    """Exact counts of the chosen rounds."""
     found = {}
-    with tempfile.TemporaryDirectory() as directory:
-        plan = Plan.loads(PLAN.format(model="zcdp"))
-        with Store.create_for_tests(Path(directory) / "store", plan) as store:
-            store.ingest(read_file(str(data_path()), store.layout()))
-            for round_ in range(1, HORIZON + 1):
-                store.close_round()
-                if round_ in ROUNDS:
-                    totals = store.ledger.read_totals("amounts")
-                    counts = np.zeros(CELLS, dtype=np.int64)
-                    counts[[int(cell) for cell in totals]] = [*totals.values()]
-                    found[round_] = Round(totals, np.cumsum(counts))
+    for round_, by_release in shop.totals(Plan.loads(PLAN.format(model="zcdp")), ROUNDS).items():
+        totals = by_release["amounts"]
+        counts = np.zeros(CELLS, dtype=np.int64)
+        counts[[int(cell) for cell in totals]] = [*totals.values()]
+        found[round_] = Round(totals, np.cumsum(counts))
     return found
 
 

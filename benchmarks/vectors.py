@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +22,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks import shop
+from benchmarks.shop import HORIZON
 from benchmarks.tables import Table
-from retrodp.demo import data_path, plan_path
+from retrodp.demo import data_path
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
-from retrodp.engine.store import Store
 from retrodp.mechanisms.answer import Answer
 from retrodp.mechanisms.contract import Stateful
 from retrodp.mechanisms.cube import MarginalTables
@@ -38,7 +37,6 @@ from retrodp.plan.plan import Plan
 from retrodp.postprocess.covariance import Gram
 from retrodp.stream.sources import read_frame
 
-HORIZON = 374
 ROUNDS = (60, 150, 250, 374)
 KEYS = 60
 EUROPE = ("Belgium", "EIRE", "France", "Germany", "Netherlands", "Portugal", "Spain")
@@ -80,10 +78,7 @@ def matrix_rows() -> str:
 @cache
 def plan() -> Plan:
     """The demo's stream with our columns and releases."""
-    text = plan_path().read_text(encoding="utf-8")
-    head, _ = text.split("[privacy]")
-    budget = '[privacy]\nmodel = "zcdp"\nepsilon = 1.0\ndelta = 1e-9\n'
-    return Plan.loads(head + COLUMNS + budget + RELEASES.format(rows=matrix_rows()))
+    return shop.plan_of(RELEASES.format(rows=matrix_rows()), columns=COLUMNS)
 
 
 def frame() -> pa.Table:
@@ -109,22 +104,9 @@ def compiled() -> tuple[CompiledRelease, ...]:
 
 
 @cache
-def exact() -> dict[int, dict[str, dict[bytes, int]]]:
+def exact() -> shop.Totals:
     """Totals of the chosen rounds, by release."""
-    found = {}
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        Store.create_for_tests(Path(directory) / "store", plan()) as store,
-    ):
-        store.ingest(read_frame(frame(), store.layout()))
-        for round_ in range(1, HORIZON + 1):
-            store.close_round()
-            if round_ in ROUNDS:
-                found[round_] = {
-                    release.name: dict(store.ledger.read_totals(release.name))
-                    for release in store.releases
-                }
-    return found
+    return shop.totals(plan(), ROUNDS, lambda layout: read_frame(frame(), layout))
 
 
 def answers(name: str) -> Iterator[tuple[int, KeyTree, Answer]]:

@@ -28,7 +28,7 @@ def lived_by_store(path: Path, plan: Plan, history: History) -> dict[int, dict[s
     with new_store(path, plan) as store:
         for round_, arrived in enumerate(history, start=1):
             rows = arrived.updates
-            store.ledger.enqueue(
+            store.ledger.waiting.enqueue(
                 Arrivals(
                     round=[round_] * len(rows),
                     at=[row.at for row in rows],

@@ -69,7 +69,7 @@ def test_counts_up_to_2_63_are_exact_and_one_more_is_refused_whole(ram: Path) ->
         ingest(store, [replace(COPIES, round=3, stamp=1)])
         with pytest.raises(CapacityError):
             store.close_round()
-        assert (store.round, store.ledger.waiting_count()) == (2, 1)
+        assert (store.round, store.ledger.waiting.count()) == (2, 1)
         assert store.ledger.read_totals("lines") == {b"": 2**63 - 1}
 
 
@@ -91,7 +91,7 @@ def test_a_queue_of_too_many_copies_is_refused_whole(ram: Path) -> None:
     with Store.open(path) as store:
         with pytest.raises(CapacityError):
             ingest(store, [replace(COPIES, second=1), COPIES])
-        assert store.ledger.waiting_count() == 2**63 - 1
+        assert store.ledger.waiting.count() == 2**63 - 1
 
 
 def sums_up_to(most: int, *, epsilon: str = "1") -> Plan:

@@ -13,12 +13,11 @@ from retrodp.clustering import dense_ball
 from retrodp.clustering.dense_ball import (
     FACTOR,
     RADIUS,
-    Domain,
     clipped_steps,
     dense_balls,
-    iterative,
-    one_cluster,
 )
+from retrodp.clustering.domain import Domain
+from retrodp.clustering.one_cluster import iterative, one_cluster
 from retrodp.clustering.scales import Scales, least_counts
 from retrodp.clustering.solver import Floats
 from retrodp.clustering.spending import ONCE, Part, loss_of, processes
@@ -187,7 +186,7 @@ def test_the_origin_serves_every_wider_ball_within_the_proved_factor() -> None:
     """On a line the factor is below 3, so that grids must go on to wider balls."""
     for dimensions in (1, 2, 3):
         found = dense_balls(np.zeros((0, dimensions)), 1, 0.05, BUDGET, keys=keys(0))
-        shape = dense_ball._Shape.of(np.zeros((0, dimensions)), 1, 0.05, None)
+        shape = dense_ball.Shape.of(np.zeros((0, dimensions)), 1, 0.05, None)
         assert found.factor is not None
         widest_served = max(shape.scales.widths) / 2
         assert widest_served * found.factor >= 0.5 * (1 - 1e-9)

@@ -76,17 +76,20 @@ def bounds_of(answer: Answer) -> Bounds:
     return answer.each[0]
 
 
-def brackets(mechanism: Ladder, number: int, each: int, keys: int = KEYS) -> Iterator[Bounds]:
-    signed = mechanism.sureness.seeing.signed
+def hashed(ladder: Ladder, number: int, each: int, keys: int) -> Iterator[dict[bytes, int]]:
+    """Totals of the buckets under each key."""
     for one in range(keys):
-        secret = tree(one).lasting_key(release="people", purpose=PURPOSE)
-        totals = bucket_sums(
+        yield bucket_sums(
             labels(number),
             copies(number, each),
-            key=secret,
-            height=mechanism.height,
-            signed=signed,
+            key=tree(one).lasting_key(release="people", purpose=PURPOSE),
+            height=ladder.height,
+            signed=ladder.sureness.seeing.signed,
         )
+
+
+def brackets(mechanism: Ladder, number: int, each: int, keys: int = KEYS) -> Iterator[Bounds]:
+    for one, totals in enumerate(hashed(mechanism, number, each, keys)):
         yield bounds_of(mechanism.release(1 + one % HORIZON, totals, tree(one)))
 
 
@@ -189,15 +192,7 @@ def _half_full(ladder: Ladder, noisy: list[NDArray[np.int64]]) -> int:
 
 
 def _scales(ladder: Ladder, number: int, each: int, keys: int) -> Iterator[list[NDArray[np.int64]]]:
-    for one in range(keys):
-        secret = tree(one).lasting_key(release="people", purpose=PURPOSE)
-        totals = bucket_sums(
-            labels(number),
-            copies(number, each),
-            key=secret,
-            height=ladder.height,
-            signed=ladder.sureness.seeing.signed,
-        )
+    for one, totals in enumerate(hashed(ladder, number, each, keys)):
         yield ladder.noisy(1, totals, tree(one))
 
 

@@ -104,9 +104,8 @@ def test_answers_have_the_law_of_the_description() -> None:
         assert abs(found[answer] - draws * chance) <= 6 * deviation + 1
 
 
-@pytest.mark.parametrize("digits", [64, 300])
-def test_an_interior_point_of_a_huge_domain_is_found(digits: int) -> None:
-    mechanism = PrefixInteriorPoint(
+def huge(digits: int) -> PrefixInteriorPoint:
+    return PrefixInteriorPoint(
         epsilon=Fraction(1),
         delta=Fraction(1, 10**9),
         miss=0.05,
@@ -114,6 +113,11 @@ def test_an_interior_point_of_a_huge_domain_is_found(digits: int) -> None:
         high=2**digits - 1,
         step=Fraction(1),
     )
+
+
+@pytest.mark.parametrize("digits", [64, 300])
+def test_an_interior_point_of_a_huge_domain_is_found(digits: int) -> None:
+    mechanism = huge(digits)
     number = mechanism.values_needed
     shapes = {
         "spread": [2**digits * n // number for n in range(number)],
@@ -132,14 +136,7 @@ def test_prefixes_need_fewer_values_from_some_hundred_digits_on() -> None:
     """At equal privacy for a replacement, where the grid mechanism has half of epsilon."""
 
     def by_prefixes(digits: int) -> int:
-        return PrefixInteriorPoint(
-            epsilon=Fraction(1),
-            delta=Fraction(1, 10**9),
-            miss=0.05,
-            low=0,
-            high=2**digits - 1,
-            step=Fraction(1),
-        ).values_needed
+        return huge(digits).values_needed
 
     def on_the_grid(digits: int) -> int:
         return values_needed(2**digits, epsilon=Fraction(1, 2), miss=0.05)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrodp.errors import UsageError
+from retrodp.errors import PlanError, UsageError
 from retrodp.views.published import Published
 from retrodp.views.series import key_series, scalar_series, top_keys
 from tests.views import stores
@@ -41,6 +41,12 @@ def test_a_label_that_is_not_published_is_nan_and_not_zero(published: Published)
     np.testing.assert_array_equal(found["Tea"].value, [np.nan, 400, 600])
     np.testing.assert_array_equal(found["Jam"].value, [np.nan, 500, np.nan])
     assert found["Tea"].absent_below == published.entries["by_product"]["threshold"]
+
+
+@pytest.mark.parametrize("top", [-1, 2.0, float("nan"), True])
+def test_a_number_of_bins_is_a_whole_number(published: Published, top: int) -> None:
+    with pytest.raises(PlanError, match="top must be a whole number"):
+        top_keys(published, "by_country", top)
 
 
 def test_the_largest_bins_of_the_last_round(published: Published) -> None:

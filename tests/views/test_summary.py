@@ -26,7 +26,11 @@ CERTIFICATE: dict[str, Any] = {
         }
     ],
     "files_scanned": ["ledger.sqlite", "releases.sqlite"],
-    "key": {"derives_rounds_from": 3, "past_rounds_still_open": {"lines": 2, "revenue": 0}},
+    "key": {
+        "derives_rounds_from": 3,
+        "past_rounds_still_open": {"lines": 2, "revenue": 0},
+        "decisions_not_counted": [],
+    },
     "what_it_means": "",
     "sha256": "a" * 64,
 }
@@ -85,17 +89,38 @@ def test_changed_rounds_are_said() -> None:
 @pytest.mark.parametrize(
     ("still_open", "sentence"),
     [
-        ({"lines": 2, "revenue": 0}, "off this round and 2 past rounds (at most, by release), and"),
-        ({"lines": 0}, "off this round, and off no other"),
+        (
+            {"lines": 2, "revenue": 0},
+            "off the numbers of this round and 2 past rounds (at most, by release), and",
+        ),
+        ({"lines": 0}, "off the numbers of this round, and off no others."),
     ],
 )
 def test_what_the_key_can_still_open_is_said(still_open: dict[str, int], sentence: str) -> None:
-    key = {"derives_rounds_from": 3, "past_rounds_still_open": still_open}
+    key = {
+        "derives_rounds_from": 3,
+        "past_rounds_still_open": still_open,
+        "decisions_not_counted": [],
+    }
     assert sentence in said(key=key)
+    assert "Not counted" not in said(key=key)
+
+
+def test_noise_behind_decisions_is_said_not_to_be_counted() -> None:
+    key = {
+        "derives_rounds_from": 3,
+        "past_rounds_still_open": {"places": 1},
+        "decisions_not_counted": ["places"],
+    }
+    assert "Not counted is the noise that decided which places places published" in said(key=key)
 
 
 def test_a_key_that_is_gone_opens_nothing() -> None:
-    key = {"derives_rounds_from": None, "past_rounds_still_open": {"lines": 0}}
+    key: dict[str, Any] = {
+        "derives_rounds_from": None,
+        "past_rounds_still_open": {"lines": 0},
+        "decisions_not_counted": [],
+    }
     assert "take the noise off" not in said(key=key)
 
 

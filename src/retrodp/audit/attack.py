@@ -6,6 +6,7 @@ accused only of what chance explains with probability at most `MISS`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from scipy.special import bdtrc
 from retrodp.audit.report import Verdict
 from retrodp.engine.compile import CompiledRelease, compile_plan
 from retrodp.engine.resolve import resolve
+from retrodp.errors import UsageError
 from retrodp.mechanisms.calibrated import CalibratedNoise
 from retrodp.mechanisms.contract import Mechanism, Stateful
 from retrodp.noise.gaussian import DiscreteGaussian
@@ -87,6 +89,12 @@ def unaccounted(keys: KeyTree, release: str, variance: Fraction, count: int) -> 
     key = keys.lasting_key(release=release, purpose="unaccounted noise")
     law = DiscreteGaussian(variance=variance)
     return law.draw(BlockPRF(key), Coordinates.of_indices(np.arange(count)))
+
+
+def require_deviation(deviation: float) -> None:
+    """Raise unless noise can have this standard deviation."""
+    if isinstance(deviation, bool) or not 0 <= deviation < math.inf:
+        raise UsageError(f"deviation must be finite and at least 0, got {deviation!r}.")
 
 
 def deviation_of(mechanism: Mechanism) -> float:

@@ -107,6 +107,7 @@ def exact() -> Target:
 
 def kept(deviation: float) -> Target:
     """One table of noise, added to every publication."""
+    attack.require_deviation(deviation)
 
     def read(group: Group, keys: KeyTree) -> Tables:
         noise, _ = _noise(keys, deviation)
@@ -118,6 +119,7 @@ def kept(deviation: float) -> Target:
 
 def noisy(deviation: float) -> Target:
     """Noise drawn anew in every round, of a size that nobody accounted for."""
+    attack.require_deviation(deviation)
 
     def read(group: Group, keys: KeyTree) -> Tables:
         early, late = _noise(keys, deviation)

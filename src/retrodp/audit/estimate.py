@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from retrodp import _check
+from retrodp.errors import PlanError, UsageError
 from retrodp.privacy.accountant import delta_of
 from retrodp.privacy.loss import PrivacyLoss, pure_epsilon, total_rho
 
@@ -59,6 +60,8 @@ class Claim:
             beside: Delta of thresholds and collisions, which comes on top at every epsilon.
         """
         pure = pure_epsilon(losses)
+        if not _check.exact("beside", beside) >= 0:
+            raise PlanError(f"beside must be at least 0, got {beside!r}.")
         shares = [Fraction(str(share)) * epsilon for share in POINTS if pure is None or share == 1]
         return cls(
             points=tuple(
@@ -104,6 +107,7 @@ class Evidence:
 
     def epsilon(self, delta: float) -> float:
         """No mechanism with a smaller epsilon at this delta shows the event like that."""
+        _require_delta(delta)
         if self.p <= delta:
             return 0.0
         return max(0.0, math.log((self.p - delta) / self.q))
@@ -126,14 +130,28 @@ class Evidence:
         return math.log((self.p - delta) / self.q) - epsilon
 
 
+def _require_delta(delta: float) -> None:
+    if isinstance(delta, bool) or not 0 <= delta <= 1:
+        raise PlanError(f"delta must lie between 0 and 1, got {delta!r}.")
+
+
 def _loss(p: Floats, q: Floats, *, pure: bool) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.log(p) - np.log(q) if pure else ndtri(p) - ndtri(q)
     return np.where(p > q, apart, 0.0)
 
 
+def _require_counts(hits: Floats | float, runs: int, miss: float) -> None:
+    _check.probability(miss=miss)
+    _check.whole(least=1, runs=runs)
+    counted = np.asarray(hits, dtype=np.float64)
+    if not ((counted >= 0) & (counted <= runs)).all():
+        raise UsageError(f"hits must lie between 0 and the {runs} runs.", do="Count them again.")
+
+
 def proportion_above(hits: Floats | float, runs: int, miss: float) -> Floats:
     """Clopper-Pearson: the probability is above this, but for `miss`."""
+    _require_counts(hits, runs, miss)
     counted = np.asarray(hits, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         bound = betaincinv(counted, runs - counted + 1, miss)
@@ -142,6 +160,7 @@ def proportion_above(hits: Floats | float, runs: int, miss: float) -> Floats:
 
 def proportion_below(hits: Floats | float, runs: int, miss: float) -> Floats:
     """Clopper-Pearson: the probability is below this, but for `miss`."""
+    _require_counts(hits, runs, miss)
     counted = np.asarray(hits, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         bound = betaincinv(counted + 1, runs - counted, 1 - miss)
@@ -172,6 +191,7 @@ class Cut:
     def evidence(self, scores: tuple[Floats, Floats], *, miss: float) -> Evidence:
         """Bounds from runs that had no part in choosing the event."""
         _check.probability(miss=miss)
+        _require_scores(scores)
         high, low = scores[self.world], scores[1 - self.world]
         more, less = self.hits(high), self.hits(low)
         sign = ">=" if self.upper else "<="
@@ -184,6 +204,11 @@ class Cut:
         )
 
 
+def _require_scores(scores: tuple[Floats, Floats]) -> None:
+    if any(np.isnan(one).any() for one in scores):
+        raise UsageError("A score of a run is no number.", do="Leave out what has no score.")
+
+
 def best_cut(name: str, scores: tuple[Floats, Floats], claim: Claim, *, miss: float) -> Cut:
     """The threshold and side that tell most against the claim, on the training half.
 
@@ -193,6 +218,7 @@ def best_cut(name: str, scores: tuple[Floats, Floats], claim: Claim, *, miss: fl
         claim: What is doubted.
         miss: Confidence that the event will be judged with.
     """
+    _require_scores(scores)
     pooled = np.sort(np.concatenate(scores))
     quantiles = np.concatenate(
         [np.geomspace(LEAST_SHARE, 0.5, CUTS // 2), 1 - np.geomspace(LEAST_SHARE, 0.5, CUTS // 2)]
@@ -230,6 +256,11 @@ def samples_needed(
     None if it does not break it. By the normal approximation, with the same margin for chance as
     for doubt.
     """
+    _check.probability(miss=miss)
+    _require_delta(delta)
+    for name, value in (("p", p), ("q", q), ("claim_epsilon", claim_epsilon)):
+        if isinstance(value, bool) or not 0 <= value < math.inf:
+            raise PlanError(f"{name} must be finite and at least 0, got {value!r}.")
     p = min(p, 1.0)  # a sum over rounds may be larger
     gap = p - delta - math.exp(claim_epsilon) * q
     if gap <= 0:

@@ -159,6 +159,7 @@ def exact(rounds: int) -> Target:
 
 def noisy(rounds: int, deviation: float) -> Target:
     """Exact counts under Gaussian noise of a size that nobody accounted for."""
+    attack.require_deviation(deviation)
     plan = plan_of(rounds, "zcdp", "fresh")
 
     def read(stream: Readout, keys: KeyTree) -> Floats:

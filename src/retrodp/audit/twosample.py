@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrodp import _check
+from retrodp.errors import UsageError
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
@@ -64,6 +65,10 @@ def two_sample(
         beta: For the stated power.
         claimed: Kolmogorov distance that the contract allows; a total variation bounds it.
     """
+    if isinstance(claimed, bool) or not 0 <= claimed <= 1:
+        raise UsageError(f"claimed must lie between 0 and 1, got {claimed!r}.")
+    if not (np.isfinite(one).all() and np.isfinite(two).all()):
+        raise UsageError("Answers are not all finite.", do="Compare numbers alone.")
     noise = deviation(len(one), alpha / 2) + deviation(len(two), alpha / 2)
     values = np.union1d(one, two)
     first = np.searchsorted(np.sort(one), values, side="right") / len(one)

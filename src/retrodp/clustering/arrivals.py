@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from retrodp.errors import PlanError
 from retrodp.mechanisms.calibrate import VARIANCE_GRID
@@ -119,6 +119,16 @@ def losses_of(part: Part, process: Process) -> PrivacyLoss:
         variance=process.scale,
         moved=nodes * part.moved,
     )
+
+
+def facts_of(part: Part, process: Process) -> dict[str, Any]:
+    """Public facts about a part, JSON-able."""
+    return {
+        "part": part.name,
+        "share": str(part.share),
+        "scale": str(process.scale),
+        "stddev_max": math.sqrt(process.max_variance),
+    }
 
 
 def gaussian_part(part: Part, factor: DenseFactor | BinaryFactor, rho: Fraction) -> Process:

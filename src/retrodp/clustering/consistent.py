@@ -8,6 +8,7 @@ Knows no point, no key and no noise; the state that it hands over holds publishe
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -96,7 +97,7 @@ class Consistent:
             ("algorithm", self.algorithm, get_args(Algorithm)),
             ("costs_at", self.costs_at, (*get_args(Where), None)),
         ):
-            if value not in known:
+            if isinstance(value, bool) or value not in known:
                 raise PlanError(f"Unknown {name} {value!r}.", expected=", ".join(map(str, known)))
 
     @property
@@ -217,6 +218,8 @@ def most_arrivals(weights: Ints, weight_stddev: float) -> int:
 
 def _least(weight_stddev: float) -> int:
     """Weight from which a representative has arrived."""
+    if not 0 <= weight_stddev < math.inf:
+        raise UsageError(f"weight_stddev must be finite and at least 0, got {weight_stddev!r}.")
     return max(1, int(np.ceil(MONOTONE_DEVIATIONS * weight_stddev)))
 
 

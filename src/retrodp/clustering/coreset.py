@@ -71,6 +71,10 @@ class Coreset:
             )
         if self.centres.shape != self.points.shape:
             raise UsageError("A coreset needs one centre a representative.")
+        if not 0 <= self.weight_stddev < math.inf:
+            raise UsageError(
+                f"weight_stddev must be finite and at least 0, got {self.weight_stddev!r}."
+            )
         for array in (self.points, self.centres, self.weights, self.births):
             if array.dtype != np.int64:
                 raise UsageError("A coreset holds whole numbers of 64 bits.")

@@ -28,6 +28,8 @@ Ints = NDArray[np.int64]
 CELLS, WEIGHTS, SUMS, SIZE = "cells", "weights", "sums", "size"
 PARTS = (CELLS, WEIGHTS, SUMS, SIZE)
 
+_PLACE_BITS = 24
+
 SHARES = {
     CELLS: Fraction(1, 2),
     WEIGHTS: Fraction(1, 5),
@@ -137,3 +139,11 @@ def parts_of(box: Box, shares: Mapping[str, Fraction], records: int = 1) -> tupl
         )
         for name, (own, moved) in norms.items()
     )
+
+
+def birth_labels(births: Ints) -> Ints:
+    """Labels of representatives: block of birth, and place among those born with it."""
+    _, firsts, often = np.unique(births, return_index=True, return_counts=True)
+    places = np.arange(len(births)) - np.repeat(firsts, often)
+    labels: Ints = births << _PLACE_BITS | places
+    return labels

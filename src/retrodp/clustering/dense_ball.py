@@ -1,4 +1,4 @@
-"""Dense balls and one cluster of a static set of points: a practical form of a theoretical primitive.
+"""Dense balls of a static set of points: a practical form of a theoretical primitive.
 
 The problem (Cohen et al. 2026, definition 7): given points of a ball of diameter 1, a target tau and a
 least radius, publish a set O such that every ball of radius r >= r_min with at least tau points has a
@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from retrodp import _check
+from retrodp.clustering.domain import Domain
 from retrodp.clustering.scales import Full, Ints, Placed, Scales, full_cells, least_counts
 from retrodp.clustering.solver import Floats, lengths
 from retrodp.clustering.spending import Part, processes
-from retrodp.errors import DataError, PlanError
+from retrodp.errors import PlanError
 from retrodp.noise.key import KeyTree, NoiseKeys
 from retrodp.noise.prf import Coordinates
 from retrodp.noise.process import NoiseProcess
-from retrodp.privacy.budget import ApproxDP, Budget, PureDP, zCDP
-from retrodp.privacy.conversion import rho_of
+from retrodp.privacy.budget import Budget
 from retrodp.privacy.norms import Norms
 
 FACTOR = 3
@@ -45,12 +45,6 @@ PART_OF_MEANS = Fraction(7, 10)
 PART_OF_COUNTS = Fraction(1, 4)  # of a mean, the rest is for its sum
 NARROWEST = 2  # width of the narrowest cell of a projected grid, in least radii
 SURE = 3  # deviations
-
-FARTHEST = 1e100
-"""Of a coordinate, in diameters; what is farther lies there."""
-
-RINGS = math.sqrt(2)  # ratio of the radii that `one_cluster` tries
-PART_OF_RINGS = Fraction(1, 4)
 
 
 class Ball(NamedTuple):
@@ -94,72 +88,8 @@ class DenseBalls:
 
 def proved_factor(dimensions: int) -> float:
     """Of coverage, with widths sqrt(2) apart."""
+    _check.whole(least=1, dimensions=dimensions)
     return 1 + math.sqrt(2 * dimensions)
-
-
-class Cluster(NamedTuple):
-    """What `one_cluster` found.
-
-    Attributes:
-        centre: Shape (d,).
-        radius: Of a ball around it that has about tau points.
-        size: Noisy number of them.
-    """
-
-    centre: Floats
-    radius: float
-    size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """The public ball that holds all points; what is outside is moved to its surface.
-
-    Attributes:
-        centre: Shape (d,).
-        diameter: Above 0.
-    """
-
-    centre: tuple[float, ...]
-    diameter: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check.positive(diameter=self.diameter)
-        if not self.centre or not all(map(math.isfinite, self.centre)):
-            raise PlanError("A domain needs a centre of finite numbers.")
-
-    @classmethod
-    def unit(cls, dimensions: int) -> Domain:
-        """The ball of diameter 1 around the origin."""
-        _check.whole(least=1, dimensions=dimensions)
-        return cls(centre=(0.0,) * dimensions)
-
-    def inward(self, points: Floats) -> Floats:
-        """Points in the ball of diameter 1 around the origin, shape (n, d)."""
-        array = np.asarray(points, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != len(self.centre):
-            raise PlanError(
-                f"Points have the shape {array.shape}.", expected=f"(n, {len(self.centre)})"
-            )
-        if not np.isfinite(array).all():
-            raise DataError("Points are not all finite.", do="Leave such rows out beforehand.")
-        with np.errstate(over="ignore"):
-            moved = (array - np.array(self.centre)) / self.diameter
-        moved = np.clip(moved, -FARTHEST, FARTHEST)  # an infinite offset would have no direction
-        norms = lengths(moved)
-        inside: Floats = moved * np.minimum(1.0, 0.5 / np.maximum(norms, 0.5))[:, None]
-        return inside
-
-    def placed(self, inside: Floats) -> Floats:
-        """Points of the unit ball in the domain's own units, shape (n, d)."""
-        found: Floats = inside * self.diameter + np.array(self.centre)
-        return found
-
-    def outward(self, centre: Floats) -> Floats:
-        """A place of the unit ball, in the domain's own units."""
-        norm = float(np.sqrt((centre * centre).sum()))
-        found: Floats = centre * min(1.0, 0.5 / max(norm, 0.5)) * self.diameter + self.centre
-        return found
 
 
 def dense_balls(
@@ -194,10 +124,10 @@ def dense_balls(
 
     Source: Cohen et al. (2026), definition 7; grids as in Ghazi, Kumar, Manurangsi (2020).
     """
-    shape = _Shape.of(points, tau, r_min, domain)
+    shape = Shape.of(points, tau, r_min, domain)
     keys = KeyTree.generate(1)[0] if keys is None else keys
     noises = shape.noises(budget)
-    found = tuple(_balls(shape, noises, shape.domain.inward(points), "dense_balls", keys))
+    found = tuple(balls_of(shape, noises, shape.domain.inward(points), "dense_balls", keys))
     origin = Ball(np.array(shape.domain.centre), 0.0, 0)
     proved, factor = None, None
     deviation = noises.cells.stddev(1)
@@ -215,8 +145,15 @@ def dense_balls(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """What follows from dimension, target and least radius; all public."""
+class Shape:
+    """What follows from dimension, target and least radius; all public.
+
+    Attributes:
+        domain: Of the points.
+        tau: Target number of points.
+        scales: Grids of the cells.
+        steps: Means of a full cell, one after the other; 0 where its centre is published.
+    """
 
     domain: Domain
     tau: int
@@ -224,7 +161,7 @@ class _Shape:
     steps: int
 
     @classmethod
-    def of(cls, points: Floats, tau: int, r_min: float, domain: Domain | None) -> _Shape:
+    def of(cls, points: Floats, tau: int, r_min: float, domain: Domain | None) -> Shape:
         """Checked."""
         _check.whole(least=1, tau=tau)
         _check.positive(r_min=r_min)
@@ -245,7 +182,7 @@ class _Shape:
         scales = Scales.between(dimensions, narrowest=narrowest, widest=1.0, ratio=2.0)
         return cls(domain=domain, tau=tau, scales=scales, steps=STEPS)
 
-    def noises(self, budget: Budget) -> _Noises:
+    def noises(self, budget: Budget) -> Noises:
         """Noise of the counts of cells, and of counts and sums of every step."""
         scales, dimensions = self.scales, len(self.domain.centre)
         many = len(scales.widths)
@@ -265,19 +202,25 @@ class _Shape:
         cells, *others = processes(budget, tuple(parts))
         floor = math.ceil(self.tau / 2**scales.axes) if not self.steps else 1
         least = tuple(max(one, floor) for one in least_counts(cells, scales))
-        return _Noises(cells, tuple(zip(others[::2], others[1::2], strict=True)), least)
+        return Noises(cells, tuple(zip(others[::2], others[1::2], strict=True)), least)
 
 
-class _Noises(NamedTuple):
-    """Noise of cells, of counts and sums step by step, and the least count of a full cell."""
+class Noises(NamedTuple):
+    """Noise of every number.
+
+    Attributes:
+        cells: Of the counts of cells.
+        means: Of counts and sums, step by step.
+        least: Noisy count from which a cell is full, by scale.
+    """
 
     cells: NoiseProcess
     means: tuple[tuple[NoiseProcess, NoiseProcess], ...]
     least: tuple[int, ...]
 
 
-def _balls(
-    shape: _Shape, noises: _Noises, points: Floats, release: str, keys: NoiseKeys
+def balls_of(
+    shape: Shape, noises: Noises, points: Floats, release: str, keys: NoiseKeys
 ) -> Iterator[Ball]:
     """One place for each full cell, the narrowest first; `points` in the unit ball.
 
@@ -320,7 +263,7 @@ def _start(placed: Placed, cell: Full) -> tuple[Floats, float]:
 
 
 def _mean(
-    noises: _Noises,
+    noises: Noises,
     points: Floats,
     start: tuple[Floats, float],
     width: float,
@@ -359,118 +302,3 @@ def clipped_steps(offsets: Floats, radius: float) -> Ints:
     while (long := (steps * steps).sum(axis=1) > RADIUS * RADIUS).any():
         steps[long] -= np.sign(steps[long])
     return steps
-
-
-def one_cluster(
-    points: Floats,
-    tau: int,
-    r_min: float,
-    budget: Budget,
-    *,
-    domain: Domain | None = None,
-    keys: NoiseKeys | None = None,
-) -> Cluster:
-    """Centre and radius of a small ball with about tau points (1-cluster, definition 25).
-
-    The centre is that of the narrowest full cell with a quarter of the target, the fullest of its
-    scale; the radius the least of a geometric ladder within which a noisy count reaches the target
-    less three deviations. The ball has at least tau - t points, t six deviations of that count, but
-    with a probability of 0.0014 (0.008 under pure epsilon) for each radius of the ladder, any of
-    which may be chosen too early; how small it is was measured, not proved. Where no cell is full
-    the centre is that of the domain.
-
-    Args, raises: As `dense_balls`.
-    """
-    keys = KeyTree.generate(1)[0] if keys is None else keys
-    return _one(points, _Shape.of(points, tau, r_min, domain), r_min, budget, "one_cluster", keys)
-
-
-def _one(
-    points: Floats, shape: _Shape, r_min: float, budget: Budget, release: str, keys: NoiseKeys
-) -> Cluster:
-    places, rings = _divided(budget, PART_OF_RINGS)
-    inside = shape.domain.inward(points)
-    found = list(_balls(shape, shape.noises(places), inside, release, keys))
-    wanted = [ball for ball in found if 4 * ball.size >= shape.tau]
-    domain = shape.domain
-    if wanted:
-        narrowest = min(ball.width for ball in wanted)
-        of_scale = [ball for ball in wanted if ball.width == narrowest]
-        centre = max(of_scale, key=lambda ball: ball.size).centre
-    else:
-        centre = np.array(domain.centre)
-    radii = _ladder(r_min, domain.diameter)
-    (process,) = processes(rings, (Part(share=Fraction(1), norms=Norms(1, 1), moved=1),))
-    distances = lengths(domain.placed(inside) - centre)
-    ring = np.searchsorted(radii, distances)
-    noise = process.draw(
-        release=f"{release}/rings", round=1, keys=keys, where=Coordinates.of_indices(len(radii))
-    )
-    within = np.cumsum(np.bincount(np.minimum(ring, len(radii) - 1), minlength=len(radii)) + noise)
-    slack = SURE * process.stddev(1) * np.sqrt(np.arange(1, len(radii) + 1))
-    enough = np.flatnonzero(within >= shape.tau - slack)
-    chosen = int(enough[0]) if len(enough) else len(radii) - 1
-    return Cluster(centre, float(radii[chosen]), int(within[chosen]))
-
-
-def _ladder(r_min: float, diameter: float) -> Floats:
-    """Radii from r_min to the diameter."""
-    steps = max(0, math.ceil(math.log(diameter / r_min) / math.log(RINGS) - 1e-9))
-    radii: Floats = r_min * RINGS ** np.arange(steps + 1, dtype=np.float64)
-    return radii
-
-
-def _divided(budget: Budget, share: Fraction) -> tuple[Budget, Budget]:
-    """The budget without a share, and the share: parts that compose to it.
-
-    An approximate budget is turned into zCDP first.
-    """
-    match budget:
-        case PureDP():
-            return PureDP(budget.epsilon * (1 - share)), PureDP(budget.epsilon * share)
-        case ApproxDP():
-            return _divided(zCDP(rho_of(budget.epsilon, budget.delta)), share)
-        case zCDP():
-            return zCDP(budget.rho * (1 - share)), zCDP(budget.rho * share)
-
-
-def iterative(  # noqa: PLR0913  the parameters of the theorem
-    points: Floats,
-    tau: int,
-    r_min: float,
-    budget: Budget,
-    *,
-    most_points: int,
-    domain: Domain | None = None,
-    keys: NoiseKeys | None = None,
-) -> tuple[Cluster, ...]:
-    """Algorithm 3: one cluster after another, each taken out before the next is looked for.
-
-    K = ceil(2 N / tau) calls of `one_cluster`, whatever the points. N is public; a number of calls
-    that followed from the points would reveal their number. Calls compose as zCDP (rho / K each) or
-    as pure epsilon (epsilon / K each).
-
-    Args:
-        points: As `dense_balls`.
-        tau: Target number of points.
-        r_min: Least radius.
-        budget: Of all calls together.
-        most_points: N, a public bound on the number of points. With more of them the answer is as
-            private, but its promise of coverage is void.
-        domain: As `dense_balls`.
-        keys: As `dense_balls`.
-
-    Source: Cohen et al. (2026), algorithm 3 and theorem 24.
-    """
-    shape = _Shape.of(points, tau, r_min, domain)
-    _check.whole(least=1, most_points=most_points)
-    calls = -(-2 * most_points // tau)
-    keys = KeyTree.generate(1)[0] if keys is None else keys
-    each, _ = _divided(budget, 1 - Fraction(1, calls)) if calls > 1 else (budget, None)
-    # Points outside the domain are taken out where they were moved to, or they would come back.
-    rest, found = shape.domain.placed(shape.domain.inward(points)), []
-    for call in range(calls):
-        cluster = _one(rest, shape, r_min, each, f"iterative {call}", keys)
-        found.append(cluster)
-        rest = rest[lengths(rest - cluster.centre) > cluster.radius]
-    return tuple(found)

@@ -7,7 +7,7 @@ else. Knows no rule of the sketch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -77,6 +77,21 @@ class Memory:
             births=zero,
             weights=zero,
             sums=np.zeros_like(middle),
+            cells=none,
+            counts=none,
+            accepted=none,
+        )
+
+    def begun(self, mark: int) -> Self:
+        """A new phase: nothing of the sample is left."""
+        none = np.zeros(0, dtype=np.int64)
+        return replace(
+            self,
+            phase=self.phase + 1,
+            doublings=self.doublings + 1,
+            start=self.block,
+            size=0,
+            mark=mark,
             cells=none,
             counts=none,
             accepted=none,

@@ -52,8 +52,9 @@ def meyerson(  # noqa: PLR0913  the inputs of the algorithm
     """
     _check.whole(least=1, k=k)
     _check.whole(least=2, most_points=most_points)
+    _check.whole(least=0, phase=phase)
     _check.positive(estimate=estimate)
-    if power not in {1, 2}:
+    if isinstance(power, bool) or power not in {1, 2}:
         raise PlanError(f"power must be 1 (k-median) or 2 (k-means), got {power!r}.")
     if len(points) != len(identities) or len(points) > most_points:
         raise UsageError("Every point needs an identity, and there may be no more than planned.")

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from retrodp import _check
 from retrodp.clustering.consistent import Consistent
 from retrodp.clustering.coreset import Coreset
+from retrodp.clustering.representatives import MOST_REPRESENTATIVES
 from retrodp.clustering.retroactive import Row, answer_of, exactly, label, step_of
-from retrodp.clustering.sketch import MOST_REPRESENTATIVES, PracticalSketch
+from retrodp.clustering.sketch import PracticalSketch
 from retrodp.errors import StoreCorruptError
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.band import Band

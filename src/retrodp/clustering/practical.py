@@ -30,7 +30,7 @@ from retrodp.clustering.counters import (
 )
 from retrodp.clustering.places import Box
 from retrodp.clustering.sketch import FIRST_WIDTH, PracticalSketch
-from retrodp.errors import PlanError
+from retrodp.errors import PlanError, UsageError
 from retrodp.noise.factors.binary import BinaryFactor
 from retrodp.noise.factors.dense import DenseFactor
 from retrodp.noise.processes import AnyFactor, Process
@@ -158,7 +158,15 @@ def box_columns(
         high: Greatest value of each.
         step: Of the grid, a decimal.
     """
+    for name, bounds in (("low", low), ("high", high)):
+        if isinstance(bounds, str):
+            raise UsageError(
+                f"{name} is the one text {bounds!r}.",
+                expected="a number a column",
+                do=f"Write {name}=[{bounds!r}].",
+            )
     grid = _check.exact("step", step)
+    _check.positive(step=grid)
     return tuple(
         Column(
             name=f"x{place}",

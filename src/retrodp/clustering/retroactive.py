@@ -25,14 +25,11 @@ from retrodp.clustering.solver import Floats
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.band import Band
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
 from retrodp.mechanisms.parts import part_of
+from retrodp.mechanisms.several_noises import SeveralNoises
 from retrodp.noise.key import NoiseKeys
-from retrodp.noise.processes import AnyFactor
 from retrodp.plan.columns import Column
 from retrodp.plan.decimals import common_step
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.cells import COUNT, SQUARE, SUM, Cells
 from retrodp.statistics.contract import PURPOSE
 
@@ -57,7 +54,7 @@ class Bands(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clusters:
+class Clusters(SeveralNoises):
     """At most k centres of the surviving points, with sizes and cost.
 
     Guarantee: one vector mechanism over all cells of the grids (KKMNS theorem 3.2). A record adds 1,
@@ -96,23 +93,9 @@ class Clusters:
         return step_of(self.statistic.of)
 
     @property
-    def _noises(self) -> tuple[CalibratedNoise, ...]:
+    def noises(self) -> tuple[CalibratedNoise, ...]:
+        """Of all parts."""
         return self.count, self.sums, self.square
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise of all parts."""
-        return self.count.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the counters."""
-        return adaptive_guarantee(self.count.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """Number of centres, centres, sizes, cost, and the coreset where it is asked for."""
@@ -251,10 +234,6 @@ class Clusters:
                 total[which] += float(reach[round_ - 1]) * math.sqrt(squared) + edge
         return total[0], total[1]
 
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All counters over the whole horizon for one unit."""
-        return tuple(loss for noise in self._noises for loss in noise.losses())
-
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those of a cell's count. Those of centres follow from data."""
         grid = self.statistic.grid
@@ -269,7 +248,7 @@ class Clusters:
             **self.count.describe(),
             "parts": [
                 part_of(noise, what)
-                for noise, what in zip(self._noises, (COUNT, SUM, SQUARE), strict=True)
+                for noise, what in zip(self.noises, (COUNT, SUM, SQUARE), strict=True)
             ],
         }
 

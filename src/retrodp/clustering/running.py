@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from retrodp.clustering.absorbing import Arrivals
 from retrodp.clustering.coins import coins, require_copies
 from retrodp.clustering.coreset import Coreset
 from retrodp.clustering.counters import KeyedCounters
 from retrodp.clustering.memory import Memory
-from retrodp.clustering.sketch import Arrivals, PracticalSketch
+from retrodp.clustering.sketch import PracticalSketch
 from retrodp.noise.dense import DenseProcess, combined
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates

@@ -11,17 +11,17 @@ It remembers: nothing of it is retroactive.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrodp import _check
-from retrodp.clustering.arrivals import Part, check_process, losses_of
+from retrodp.clustering.absorbing import Arrivals, counted
+from retrodp.clustering.arrivals import Part, check_process, facts_of, losses_of
 from retrodp.clustering.coins import coins, require_copies
 from retrodp.clustering.coreset import MONOTONE_DEVIATIONS, Coreset
 from retrodp.clustering.counters import (
@@ -33,11 +33,13 @@ from retrodp.clustering.counters import (
     WEIGHTS,
     Counters,
     KeyedCounters,
+    birth_labels,
     parts_of,
 )
-from retrodp.clustering.means import apart, noise_of_means, noisy_means, unlike
-from retrodp.clustering.memory import Memory, added, among, counts_of
+from retrodp.clustering.means import noisy_means
+from retrodp.clustering.memory import Memory, counts_of
 from retrodp.clustering.places import Box
+from retrodp.clustering.representatives import Worth, far_means, full_cells, with_born
 from retrodp.errors import PlanError, UsageError
 from retrodp.mechanisms.contract import Adaptive, Retroactive
 from retrodp.noise.key import NoiseKeys
@@ -51,22 +53,7 @@ Floats = NDArray[np.float64]
 
 FIRST_WIDTH = Fraction(1, 16)
 MOST_PHASES = 64
-_PHASE_BITS, _LEVEL_BITS, _PLACE_BITS = 6, 6, 24
-MOST_REPRESENTATIVES = 1 << 13
-MOST_LOOKED_AT = 1 << 20
-"""Cells of one level whose counts are looked at in one block."""
-
-
-class Arrivals(NamedTuple):
-    """The points of one block.
-
-    Attributes:
-        positions: In the box, shape (n, d).
-        coins: In [0, 1), shape (n,).
-    """
-
-    positions: Ints
-    coins: Floats
+_PHASE_BITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +102,7 @@ class PracticalSketch:
         _check.whole(least=1, k=self.k, horizon=self.horizon, records=self.records)
         _check.whole(least=1, eagerness=self.eagerness, cap=self.cap)
         _check.positive(first_width=self.first_width)
-        if self.power not in {1, 2}:
+        if isinstance(self.power, bool) or self.power not in {1, 2}:
             raise PlanError(f"power must be 1 (k-median) or 2 (k-means), got {self.power!r}.")
         for part in PARTS:
             process = self.process(part)
@@ -130,16 +117,10 @@ class PracticalSketch:
 
     def process(self, part: str) -> Process:
         """Noise of a part."""
-        match part:
-            case "cells":
-                return self.cells
-            case "weights":
-                return self.weights
-            case "sums":
-                return self.sums
-            case "size":
-                return self.size
-        raise UsageError(f"A sketch has no part {part!r}.")
+        noises = {CELLS: self.cells, WEIGHTS: self.weights, SUMS: self.sums, SIZE: self.size}
+        if part not in noises:
+            raise UsageError(f"A sketch has no part {part!r}.")
+        return noises[part]
 
     def noise_name(self, part: str) -> str:
         """Release that the noise of a part is labelled with."""
@@ -180,7 +161,7 @@ class PracticalSketch:
 
     def begin(self) -> bytes:
         """The state before block 1; public."""
-        return Memory.first(self.box.middle, self._next_mark(0)).to_bytes()
+        return Memory.first(self.box.middle, self.tau).to_bytes()
 
     def advance(
         self,
@@ -231,8 +212,8 @@ class PracticalSketch:
         """
         memory = Memory.from_bytes(state, self.box.columns)
         arrivals = self._arrived(block, points, identities, keys, memory)
-        after = self._counted(block, arrivals, memory, self._grid(keys))
-        return replace(after, block=memory.block).to_bytes()
+        after = counted(memory, arrivals, self.box, self._grid(keys), self.sampled)
+        return after.to_bytes()
 
     def _arrived(
         self,
@@ -266,37 +247,14 @@ class PracticalSketch:
         `counters` tells; exact counters go nowhere else.
         """
         self._check_block(block, memory)
-        memory = self._counted(block, arrivals, memory, grid)
-        born, memory = self._looked(memory, counters, grid)
+        after = counted(memory, arrivals, self.box, grid, self.sampled)
+        born, memory = self._looked(replace(after, block=block), counters, grid)
         coreset = self._published(memory, counters)
-        born = np.concatenate([born, self._refined(memory, coreset, born)])
-        return self._with_born(coreset, memory, born)
-
-    # What arrives.
-
-    def _counted(self, block: int, arrivals: Arrivals, memory: Memory, grid: Placed) -> Memory:
-        """The exact counters after a block's arrivals."""
-        positions = arrivals.positions
-        representatives = self.box.positions(memory.points)
-        places, squares = self.box.nearest(positions, representatives)
-        many = len(memory.points)
-        offsets = self.box.offsets(positions, representatives[places])
-        # Whole numbers below 2^53, so that sums of floats are exact in any order.
-        sums = [np.bincount(places, column, many) for column in offsets.T]
-        chosen = self.sampled(memory, squares, arrivals.coins)
-        codes = [
-            numbers << _LEVEL_BITS | level for level, numbers in grid.numbers(positions[chosen])
-        ]
-        cells, counts = added(memory.cells, memory.counts, np.concatenate(codes))
-        return replace(
-            memory,
-            block=block,
-            size=memory.size + len(chosen),
-            weights=memory.weights + np.bincount(places, minlength=many),
-            sums=memory.sums + np.stack(sums, axis=1).astype(np.int64),
-            cells=cells,
-            counts=counts,
-        )
+        taken = np.concatenate([memory.points, born])
+        # Worth a k-th of the estimated cost, which their points would gain by it.
+        worth = Worth(self._cost, self._estimate(memory.doublings) / self.k)
+        means = far_means(self.box, coreset, taken, self.stddev(SUMS, block), worth)
+        return with_born(coreset, memory, np.concatenate([born, means]))
 
     def sampled(self, memory: Memory, squares: Floats, coins: Floats) -> NDArray[np.intp]:
         """Places of the arrivals that are sampled: each by its own distance and coin."""
@@ -325,71 +283,23 @@ class PracticalSketch:
         size = int(counters.read(SIZE, index, label, np.array([memory.size]))[0])
         born = np.zeros((0, self.box.columns), dtype=np.int64)
         if size >= memory.mark:
-            born, accepted = self._full_cells(memory, counters, grid)
-            memory = replace(memory, accepted=accepted, mark=self._next_mark(size))
+            limit = self.threshold[index - 1]
+
+            def full(codes: Ints) -> NDArray[np.bool_]:
+                labels = self.cell_labels(memory.phase, codes)
+                exact = counts_of(memory.cells, memory.counts, codes)
+                return counters.read(CELLS, index, labels, exact) >= limit
+
+            born, accepted = full_cells(self.box, grid, memory, full)
+            memory = replace(memory, accepted=accepted, mark=max(size, 0) + self.tau)
         most = self.cap * self.k * self.tau
         if size > most and memory.phase + 1 < MOST_PHASES:
-            memory = self.begun(memory)
+            memory = memory.begun(self.tau)
         return born, memory
-
-    def begun(self, memory: Memory) -> Memory:
-        """A new phase: nothing of the sample is left, and all labels are new."""
-        none = np.zeros(0, dtype=np.int64)
-        return replace(
-            memory,
-            phase=memory.phase + 1,
-            doublings=memory.doublings + 1,
-            start=memory.block,
-            size=0,
-            mark=self._next_mark(0),
-            cells=none,
-            counts=none,
-            accepted=none,
-        )
-
-    def _next_mark(self, size: int) -> int:
-        return max(size, 0) + self.tau
-
-    def _full_cells(self, memory: Memory, counters: Counters, grid: Placed) -> tuple[Ints, Ints]:
-        """Places of cells that stand out for the first time in this phase, and all that did.
-
-        All children of accepted cells are looked at, empty ones too, and all cells of the first
-        level: which they are follows from what was published.
-        """
-        index = memory.block - memory.start
-        levels = self.box.grid.counted
-        born, accepted = [], [memory.accepted]
-        room = MOST_REPRESENTATIVES - len(memory.points)
-        parents = np.zeros(1, dtype=np.int64)
-        for level in levels:
-            bits = (
-                self.box.grid.bits(level) if level == levels[0] else self.box.grid.branching(level)
-            )
-            sides = np.arange(1 << bits, dtype=np.int64)
-            parents = parents[: max(1, MOST_LOOKED_AT >> bits)]
-            numbers = (parents[:, None] << bits | sides[None, :]).reshape(-1)
-            numbers = grid.inside(level, numbers)
-            codes = numbers << _LEVEL_BITS | level
-            before = among(codes, memory.accepted)
-            new, asked = numbers[~before], codes[~before]
-            noisy = counters.read(
-                CELLS,
-                index,
-                self.cell_labels(memory.phase, asked),
-                counts_of(memory.cells, memory.counts, asked),
-            )
-            full = np.flatnonzero(noisy >= self.threshold[index - 1])[:room]
-            room -= len(full)  # whoever is left out is looked at again
-            accepted.append(asked[full])
-            parents = np.sort(np.concatenate([numbers[before], new[full]]))
-            if len(full):
-                born.append(self.box.middles(grid, level, new[full]))
-        found = np.concatenate(born) if born else np.zeros((0, self.box.columns), dtype=np.int64)
-        return unlike(found, memory.points), np.sort(np.concatenate(accepted))
 
     def _published(self, memory: Memory, counters: Counters) -> Coreset:
         """Noisy weights and means of the representatives that the block's arrivals could meet."""
-        block, labels = memory.block, self.weight_labels(memory.births)
+        block, labels = memory.block, birth_labels(memory.births)
         weights = counters.read(WEIGHTS, block, labels, memory.weights)
         deviation = self.stddev(WEIGHTS, block)
         heavy = np.flatnonzero(weights > MONOTONE_DEVIATIONS * deviation)
@@ -414,45 +324,6 @@ class PracticalSketch:
             weight_stddev=deviation,
         )
 
-    def _refined(self, memory: Memory, coreset: Coreset, born: Ints) -> Ints:
-        """Means that become representatives of their own: where cells are wide, middles lie far off.
-
-        A mean does whose points would gain a k-th of the estimated cost by it, and whose distance
-        neither its noise nor another representative explains. All of that was published.
-        """
-        heavy = coreset.positive
-        heavy = heavy[(coreset.centres[heavy] != coreset.points[heavy]).any(axis=1)]
-        taken = np.concatenate([memory.points, born])
-        centres, weights = coreset.centres[heavy], coreset.weights[heavy]
-        noise = noise_of_means(self.box, weights, self.stddev(SUMS, memory.block))
-        _, squares = self.box.nearest(self.box.positions(centres), self.box.positions(taken))
-        worth = weights * self._cost(squares) >= self._estimate(memory.doublings) / self.k
-        far = np.flatnonzero(worth & (squares >= 4 * noise))
-        order = far[np.argsort(-squares[far], kind="stable")]
-        room = MOST_REPRESENTATIVES - len(taken)
-        chosen: Ints = order[apart(self.box, centres[order], noise[order])][:room]
-        found: Ints = centres[chosen]
-        return found
-
-    def _with_born(self, coreset: Coreset, memory: Memory, born: Ints) -> tuple[Coreset, Memory]:
-        """The new representatives at the end; they have no arrivals yet, which tells nothing."""
-        zeros = np.zeros(len(born), dtype=np.int64)
-        points = np.concatenate([memory.points, born])
-        births = np.concatenate([memory.births, zeros + memory.block])
-        return replace(
-            coreset,
-            points=points,
-            centres=np.concatenate([coreset.centres, born]),
-            weights=np.concatenate([coreset.weights, zeros]),
-            births=births.copy(),
-        ), replace(
-            memory,
-            points=points.copy(),
-            births=births,
-            weights=np.concatenate([memory.weights, zeros]),
-            sums=np.concatenate([memory.sums, np.zeros_like(born)]),
-        )
-
     # Labels: of counters that could ever differ in what they count, no two are equal.
 
     def size_label(self, phase: int) -> int:
@@ -462,13 +333,6 @@ class PracticalSketch:
     def cell_labels(self, phase: int, codes: Ints) -> Ints:
         """Of cells of a phase: number, level, phase."""
         return codes << _PHASE_BITS | phase
-
-    def weight_labels(self, births: Ints) -> Ints:
-        """Of representatives: block of birth, and place among those born with it."""
-        _, firsts, often = np.unique(births, return_index=True, return_counts=True)
-        places = np.arange(len(births)) - np.repeat(firsts, often)
-        labels: Ints = births << _PLACE_BITS | places
-        return labels
 
     def describe(self) -> dict[str, Any]:
         """Public facts."""
@@ -481,13 +345,5 @@ class PracticalSketch:
             "cap": self.cap * self.k * self.tau,
             "factor": self.factor.name,
             "law": f"discrete {'Laplace' if self.weights.law == 'laplace' else 'Gaussian'}",
-            "parts": [
-                {
-                    "part": part.name,
-                    "share": str(part.share),
-                    "scale": str(self.process(part.name).scale),
-                    "stddev_max": math.sqrt(self.process(part.name).max_variance),
-                }
-                for part in self.parts
-            ],
+            "parts": [facts_of(part, self.process(part.name)) for part in self.parts],
         }

@@ -144,7 +144,7 @@ class Theory:
         if self.points > MOST_POINTS:
             raise PlanError(f"points must be at most {MOST_POINTS:.3g}, got {self.points:.3g}.")
         for name, value in (("optimum", self.optimum), ("least_guess", self.least_guess)):
-            if value is not None and not 0 < value < self.points / 2:
+            if value is not None and (isinstance(value, bool) or not 0 < value < self.points / 2):
                 raise PlanError(
                     f"{name} must lie between 0 and half the number of points, got {value!r}.",
                     do="Leave it out for the paper's guesses.",
@@ -184,6 +184,7 @@ class Theory:
 
     def sketch(self, guess: float) -> Sketch:
         """Algorithm 2's parameters for a guess."""
+        _check.positive(guess=guess)
         r_min = (guess / self.points) ** (1 / self.power)
         rings = max(1, math.ceil(-math.log2(r_min)))
         near, least = self.constants
@@ -236,6 +237,7 @@ class Theory:
 
     def semi_coreset(self, representatives: int) -> SemiCoreset:
         """What is promised with so many representatives (lemmas 14 and 34); K at most."""
+        _check.whole(least=1, representatives=representatives)
         alpha, beta = self.prefix
         each = self.weights.accuracy(self.failure / (2 * representatives))
         return SemiCoreset.of_transport(

@@ -10,6 +10,7 @@ holds for weights that are not negative only; see `SemiCoreset.of_transport`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -29,12 +30,29 @@ def triangle_constant(power: float, slack: float = 1.0) -> float:
     s = 1 + slack, reached where dist(a, c) : dist(c, b) is 1 : s^(1/(p-1)) - 1 on a line.
     """
     _check.positive(slack=slack)
-    if not power >= 1:
-        raise PlanError(f"power must be at least 1, got {power!r}.")
+    _require_power(power)
     if power == 1:
         return 1.0
     root = (1 + slack) ** (1 / (power - 1))
     return float((1 + slack) / (root - 1) ** (power - 1))
+
+
+def _require_power(power: float) -> None:
+    if isinstance(power, bool) or not 1 <= power < math.inf:
+        raise PlanError(
+            f"power must be finite and at least 1, got {power!r}.",
+            do="Give 1 for k-median, 2 for k-means.",
+        )
+
+
+def _require_costs(**named: float | Sequence[float]) -> None:
+    """Numbers of at least 0, or not: but numbers, or no comparison would find anything."""
+    for name, values in named.items():
+        if not np.isfinite(np.asarray(values, dtype=np.float64)).all():
+            raise UsageError(
+                f"{name} must be finite, got {values!r}.",
+                do="Leave out centres whose cost is not known.",
+            )
 
 
 class Weighted(NamedTuple):
@@ -57,6 +75,7 @@ class Weighted(NamedTuple):
         """Weighted sum of p-th powers of the distances to the nearest centre."""
         if not len(centres):
             raise UsageError("A cost needs at least one centre.")
+        _require_power(power)
         return float((self.weights * powers(self.points, centres, power).min(axis=1)).sum())
 
 
@@ -98,6 +117,7 @@ def transport(
         places: For each point its place in the sketch, shape (n,).
         power: p.
     """
+    _require_power(power)
     goal = sketch.points[places]
     distances = np.sqrt(((data.points - goal) ** 2).sum(axis=1))
     arrived = np.bincount(places, data.weights, len(sketch.points))
@@ -144,6 +164,9 @@ class SemiCoreset:
 
         Source: lemma 14, with slack 1.
         """
+        for name, value in (("alpha", alpha), ("beta", beta)):
+            if not math.isfinite(value):  # rounding may leave a difference just below 0
+                raise PlanError(f"{name} must be finite, got {value!r}.")
         theta = max(triangle_constant(power), 1.0)
         back = max(theta, 2.0) if negative_weights else theta
         return cls(kappa=2 + theta * alpha, eta1=back * alpha / 2, eta2=theta * beta)
@@ -166,6 +189,7 @@ class SemiCoreset:
             sketch_costs: Of the sketch, for the same.
             optimum: Least cost of k centres for the data.
         """
+        _require_costs(costs=costs, sketch_costs=sketch_costs, optimum=optimum)
         own, other = np.asarray(costs), np.asarray(sketch_costs)
         slack = 1e-9 * (np.abs(own).max(initial=0) + np.abs(other).max(initial=0) + self.eta2)
         low = own / self.kappa - self.eta1 * optimum - self.eta2
@@ -208,6 +232,7 @@ def least_kappa(
 
     Args, source: as `SemiCoreset`.
     """
+    _require_costs(costs=costs, sketch_costs=sketch_costs, optimum=optimum, eta1=eta1, eta2=eta2)
     needed = 1.0
     for own, other in zip(costs, sketch_costs, strict=True):
         room = other + eta1 * optimum + eta2

@@ -136,6 +136,31 @@ class Answer:
             each=bounds,
         )
 
+    @classmethod
+    def of_one(
+        cls,
+        value: int,
+        bounds: Bounds,
+        *,
+        release: str,
+        round: int,  # noqa: A002  the field's own word
+        step: Fraction,
+        level: Fraction,
+    ) -> Answer:
+        """One number with ends of its own; the half widths are the farther of both ends."""
+        return cls(
+            release=release,
+            round=round,
+            keys=None,
+            values=(value,),
+            step=step,
+            stddev="",
+            half=max(bounds.high - value, value - bounds.low),
+            half_all=max(bounds.high_all - value, value - bounds.low_all),
+            level=level,
+            each=(bounds,),
+        )
+
     def __len__(self) -> int:
         return len(self.values)
 

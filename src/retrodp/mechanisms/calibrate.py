@@ -198,6 +198,8 @@ def calibrated(  # noqa: PLR0913  the researcher's constructor: every argument i
 ) -> CalibratedNoise:
     """Noise for one release that spends exactly `budget` over the whole horizon."""
     _check.whole(least=1, horizon=horizon, amount=amount)
+    step, level = _check.exact("step", step), _check.exact("level", level)
+    _check.positive(step=step)
     _check.probability(level=level)
     _require_budget(budget)
     if isinstance(budget, zCDP):

@@ -14,14 +14,13 @@ import numpy as np
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.band import Band
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
+from retrodp.mechanisms.contract import Adaptive
 from retrodp.mechanisms.guarantee import adaptive_guarantee
 from retrodp.mechanisms.parts import Part, part, part_of
+from retrodp.mechanisms.several_noises import SeveralNoises
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates, collision_bound
-from retrodp.noise.processes import AnyFactor
 from retrodp.postprocess.consistency import Columns, Consistency
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.marginals import OPEN, PUBLIC, Cube, Marginal, coordinate, possible
 
 FINER = 100  # counts are published in hundredths: consistent ones are fractions
@@ -49,7 +48,7 @@ class _Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalTables:
+class MarginalTables(SeveralNoises):
     """Counts in the cells of several marginals of the surviving records, every round.
 
     Guarantee: privacy of one counter a cell (KKMNS theorem 3.2); one record moves one cell of every
@@ -84,23 +83,14 @@ class MarginalTables:
         return Fraction(1, FINER)
 
     @property
-    def _noises(self) -> tuple[CalibratedNoise, ...]:
+    def noises(self) -> tuple[CalibratedNoise, ...]:
+        """Of all parts."""
         return tuple(noise for noise in (self.public, self.open) if noise is not None)
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise of all cells."""
-        return self._noises[0].process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
 
     @property
     def adaptive(self) -> Adaptive:
         """A threshold's delta is proved for oblivious streams only."""
-        return "no" if self.open is not None else adaptive_guarantee(self._noises[0].process)
+        return "no" if self.open is not None else adaptive_guarantee(self.noises[0].process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """Every public cell, zeros included, and the open cells that reach the threshold.
@@ -201,10 +191,6 @@ class MarginalTables:
             value = (int(counts[place]) + int(noise[place])) * FINER
             yield _Value(labels[place].decode(), value, errors.around(value))
 
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All cells over the whole horizon for one unit; the threshold's delta apart."""
-        return tuple(loss for noise in self._noises for loss in noise.losses())
-
     def collision_delta(self) -> Fraction:
         """Bound on the probability that two open labels share their noise."""
         return Fraction(0) if self.open is None else Fraction(collision_bound(self.max_bins))
@@ -215,7 +201,7 @@ class MarginalTables:
         facts: dict[str, Any] = {
             "mechanism": "marginal tables",
             "marginals": [list(marginal.names) for marginal in self.statistic.marginals],
-            **self._noises[0].describe(),
+            **self.noises[0].describe(),
             "step": str(self.step),
             "stddev_max": max(float(one["stddev_max"]) for one in parts),
             "error_max": max(float(one["error_max"]) for one in parts),

@@ -188,17 +188,8 @@ class Flippancy:
             for limit, count, beyond in zip(self.limits, self.counts, self.beyond, strict=True)
         ]
         value, bounds = min(candidates, key=lambda one: one[1].high - one[1].low)
-        return Answer(
-            release=self.name,
-            round=round_,
-            keys=None,
-            values=(value,),
-            step=self.step,
-            stddev="",
-            half=max(bounds.high - value, value - bounds.low),
-            half_all=max(bounds.high_all - value, value - bounds.low_all),
-            level=self.level,
-            each=(bounds,),
+        return Answer.of_one(
+            value, bounds, release=self.name, round=round_, step=self.step, level=self.level
         )
 
     def cost(self) -> tuple[PrivacyLoss, ...]:

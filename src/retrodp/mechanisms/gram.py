@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 from retrodp.mechanisms.answer import Answer, Bounds
 from retrodp.mechanisms.calibrated import CalibratedNoise
-from retrodp.mechanisms.contract import Adaptive, Retroactive
-from retrodp.mechanisms.guarantee import adaptive_guarantee
 from retrodp.mechanisms.parts import part_of
+from retrodp.mechanisms.several_noises import SeveralNoises
 from retrodp.noise.key import NoiseKeys
 from retrodp.noise.prf import Coordinates
-from retrodp.noise.processes import AnyFactor
 from retrodp.plan.decimals import common_step
 from retrodp.postprocess.covariance import (
     Interval,
@@ -23,7 +21,6 @@ from retrodp.postprocess.covariance import (
     covariance_interval,
     mean_interval,
 )
-from retrodp.privacy.loss import PrivacyLoss
 from retrodp.statistics.moments import COUNT, PRODUCTS, SUMS, Moments, coordinate, label
 
 MEAN, COVARIANCE = "mean", "covariance"
@@ -40,7 +37,7 @@ class Halves(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyMoments:
+class NoisyMoments(SeveralNoises):
     """Sums of 1, x and x x' over surviving records, |x| at most a public norm, every round.
 
     Guarantee: one vector mechanism (KKMNS theorem 3.2), its parts charged by the exact largest norms
@@ -75,26 +72,12 @@ class NoisyMoments:
     @property
     def step(self) -> Fraction:
         """A hundredth of the coarsest grid that holds 1, the columns' step and its square."""
-        return common_step(noise.step for noise in self._noises) / FINER
+        return common_step(noise.step for noise in self.noises) / FINER
 
     @property
-    def _noises(self) -> tuple[CalibratedNoise, ...]:
+    def noises(self) -> tuple[CalibratedNoise, ...]:
+        """Of all parts."""
         return self.count, self.sums, self.products
-
-    @property
-    def factor(self) -> AnyFactor:
-        """Nodes of the noise of all parts."""
-        return self.count.process.factor
-
-    @property
-    def retroactive(self) -> Retroactive:
-        """Exactly retroactive: memoryless post-processing of counters."""
-        return "exact"
-
-    @property
-    def adaptive(self) -> Adaptive:
-        """As for the parts."""
-        return adaptive_guarantee(self.count.process)
 
     def release(self, round_: int, exact: Mapping[bytes, int], keys: NoiseKeys) -> Answer:
         """Count, sums, products, means and covariances."""
@@ -223,10 +206,6 @@ class NoisyMoments:
             ends += (math.floor(low * step / self.step), math.ceil(high * step / self.step))
         return key, fine, Bounds("", *ends)
 
-    def cost(self) -> tuple[PrivacyLoss, ...]:
-        """All parts over the whole horizon for one unit."""
-        return tuple(loss for noise in self._noises for loss in noise.losses())
-
     def describe(self) -> dict[str, Any]:
         """Public facts; the errors are those of the products. Those of means follow from the data."""
         return {
@@ -236,7 +215,7 @@ class NoisyMoments:
             **self.products.describe(),
             "parts": [
                 part_of(noise, what)
-                for noise, what in zip(self._noises, (COUNT, SUMS, PRODUCTS), strict=True)
+                for noise, what in zip(self.noises, (COUNT, SUMS, PRODUCTS), strict=True)
             ],
         }
 

@@ -106,6 +106,7 @@ class GaussianMap:
 
         A discrete Gaussian is sub-Gaussian with its variance (Canonne, Kamath, Steinke 2020).
         """
+        probability(miss=miss)
         return self.error + math.ceil(self.deviation * math.sqrt(2 * math.log(2 / miss)))
 
 

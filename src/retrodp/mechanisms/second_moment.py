@@ -88,17 +88,8 @@ class SecondMoment(OneNoise):
         low, high = self._interval(float(whole), round_, self.spread.squared)
         low_all, high_all = self._interval(float(whole), round_, self.spread.squared_all)
         bounds = Bounds(f"{self.stddev_at(value, round_):.6g}", low, high, low_all, high_all)
-        return Answer(
-            release=self.name,
-            round=round_,
-            keys=None,
-            values=(value,),
-            step=self.step,
-            stddev="",
-            half=max(high - value, value - low),
-            half_all=max(high_all - value, value - low_all),
-            level=self.noise.level,
-            each=(bounds,),
+        return Answer.of_one(
+            value, bounds, release=self.name, round=round_, step=self.step, level=self.noise.level
         )
 
     def _row(self, counters: Ints, round_: int) -> Fraction:

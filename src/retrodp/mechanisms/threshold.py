@@ -38,6 +38,9 @@ def threshold_for(
     """
     allowed = _check.exact("delta", delta)
     _check.probability(delta=allowed)
+    _check.whole(least=1, records=records)
+    if per_bin is not None:
+        _check.whole(least=1, per_bin=per_bin)
 
     @cache
     def tail(above: int) -> float:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from retrodp import _check
 from retrodp.errors import UsageError
 from retrodp.noise.exact import MOST_WORDS, WORD_BITS, UndecidedError, decide_below_exp
 
@@ -33,6 +34,7 @@ class Coins:
 
     def bits(self, count: int) -> int:
         """`count` uniform bits as a number."""
+        _check.whole(least=0, count=count)
         words = -(-count // WORD_BITS)
         drawn = 0
         for word in itertools.islice(self._words, words):
@@ -41,7 +43,7 @@ class Coins:
 
     def below(self, bound: int) -> int:
         """Uniform on 0..bound-1."""
-        if bound < 1:
+        if type(bound) is not int or not bound >= 1:
             raise UsageError(f"A draw needs at least one outcome, not {bound}.")
         width = (bound - 1).bit_length()
         while True:
@@ -51,10 +53,14 @@ class Coins:
 
     def chance(self, probability: Fraction) -> bool:
         """True with exactly this probability."""
+        if not 0 <= _exact("probability", probability) <= 1:
+            raise UsageError(f"A probability must lie between 0 and 1, got {probability}.")
         return self.below(probability.denominator) < probability.numerator
 
     def chance_exp(self, exponent: Fraction) -> bool:
         """True with probability exp(-exponent), exponent at least 0."""
+        if not _exact("exponent", exponent) >= 0:
+            raise UsageError(f"An exponent must be at least 0, got {exponent}.")
         return decide_below_exp(exponent, 0, 0, self._words)
 
     def shuffled(self, items: Sequence[int]) -> list[int]:
@@ -67,7 +73,7 @@ class Coins:
 
     def laplace(self, scale: Fraction) -> int:
         """P(k) proportional to exp(-|k| / scale) (Canonne, Kamath, Steinke 2020, algorithm 2)."""
-        if not scale > 0:
+        if not _exact("scale", scale) > 0:
             raise UsageError(f"A scale must be above 0, got {scale}.")
         while True:
             part = self.below(scale.numerator)
@@ -83,7 +89,7 @@ class Coins:
 
     def gaussian(self, variance: Fraction) -> int:
         """P(k) proportional to exp(-k^2 / (2 variance)) (the same, algorithm 3)."""
-        if not variance > 0:
+        if not _exact("variance", variance) > 0:
             raise UsageError(f"A variance must be above 0, got {variance}.")
         scale = _root_below(variance) + 1
         while True:
@@ -103,6 +109,8 @@ class Coins:
         """
         if not any(sizes):
             raise UsageError("A draw needs at least one outcome.")
+        if not _exact("ratio", ratio) >= 1:
+            raise UsageError(f"A ratio must be at least 1, got {ratio}.")
         prefix, bits = 0, 0
         for _ in range(MOST_WORDS):
             prefix = prefix << WORD_BITS | next(self._words)
@@ -111,6 +119,16 @@ class Coins:
             if found is not None:
                 return found
         raise UndecidedError
+
+
+def _exact(name: str, value: object) -> Fraction:
+    """A fraction or whole number; what a float stands for would be a guess."""
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise UsageError(
+            f"{name} must be exact, got {value!r}.",
+            expected='a whole number or a Fraction, such as Fraction("0.5")',
+        )
+    return Fraction(value)
 
 
 def _words(key: bytes) -> Iterator[int]:

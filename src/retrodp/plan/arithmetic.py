@@ -16,21 +16,31 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
-import numpy.typing as npt
 
 from retrodp.errors import PlanError
 from retrodp.plan.columns import Column
-from retrodp.plan.decimals import common_step
 from retrodp.plan.expression import Expression
 from retrodp.plan.schema import did_you_mean
+from retrodp.plan.term import (
+    Constant,
+    Indicator,
+    Node,
+    Product,
+    Range,
+    Sum,
+    Value,
+    added_by,
+    columns_of,
+    evaluated,
+    range_of,
+)
 from retrodp.plan.tokens import Source
 
 LARGEST_STEPS = 2**53
 FINEST = Fraction(1, 10**30)
-_SAFE = 2**62  # of any partial result, so that 64 bits hold it
 _DEEPEST = 50
 _LONGEST = 10_000
 
@@ -51,71 +61,6 @@ _HINTS = {
     ">": "Comparisons stand in brackets: [amount >= 10].",
     "^": "Write a product.",
 }
-
-Numbers: TypeAlias = npt.NDArray[Any]
-
-
-class Range(NamedTuple):
-    """Values that an expression can have: whole steps between two ends.
-
-    Attributes:
-        step: Size of a step.
-        least: Least value, in steps.
-        greatest: Greatest value, in steps.
-    """
-
-    step: Fraction
-    least: int
-    greatest: int
-
-    @property
-    def amount(self) -> int:
-        """Farthest from zero, in steps."""
-        return max(abs(self.least), abs(self.greatest))
-
-    def on(self, step: Fraction) -> Range:
-        """The same on a grid that holds it."""
-        factor = int(self.step / step)
-        return Range(step, self.least * factor, self.greatest * factor)
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number of the plan."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A column's value."""
-
-    column: str
-    range: Range
-
-
-@dataclass(frozen=True, slots=True)
-class Indicator:
-    """1 where a condition holds, else 0."""
-
-    condition: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """Parts added up, each with its sign."""
-
-    parts: tuple[tuple[Literal[1, -1], Node], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """Parts multiplied."""
-
-    parts: tuple[Node, ...]
-
-
-Node: TypeAlias = Constant | Value | Indicator | Sum | Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +109,7 @@ class Arithmetic:
             )
         if not found.amount:
             raise PlanError(f"{key} is 0 for every record.", expected="a number that can differ")
-        return cls(text, found, tuple(dict.fromkeys(_columns(node))), node)
+        return cls(text, found, tuple(dict.fromkeys(columns_of(node))), node)
 
     def evaluate(self, columns: Mapping[str, Sequence[object]], length: int) -> list[int]:
         """The value of each record, in steps of `range`, never outside its bounds.
@@ -173,127 +118,15 @@ class Arithmetic:
             columns: Canonical values by column name, each of `length`.
             length: Records.
         """
-        values = [columns[name] for name in dict.fromkeys(_added(self.node))]
+        values = [columns[name] for name in dict.fromkeys(added_by(self.node))]
         known = np.ones(length, dtype=np.bool_)
         for column in values:
             if None in column:
                 known &= np.array([value is not None for value in column], dtype=np.bool_)
-        kind = np.int64 if largest(self.node) < _SAFE else object
-        found = _evaluated(self.node, columns, length, kind)
-        found = np.where(known, found, 0)
+        found = np.where(known, evaluated(self.node, columns, length), 0)
         # The bounds hold for values within their columns' bounds; privacy rests on them alone.
         least, greatest = min(self.range.least, 0), max(self.range.greatest, 0)
         return [min(max(int(value), least), greatest) for value in found.tolist()]
-
-
-def range_of(node: Node) -> Range:
-    """Grid and bounds of a node by interval arithmetic, exact."""
-    match node:
-        case Constant(value):
-            step = abs(value) or Fraction(1)
-            steps = int(value / step)
-            return Range(step, steps, steps)
-        case Value():
-            return node.range
-        case Indicator():
-            return Range(Fraction(1), 0, 1)
-        case Sum(parts):
-            ranges = [range_of(part) for _, part in parts]
-            step = common_step(one.step for one in ranges)
-            signed = [
-                (one.least, one.greatest) if sign > 0 else (-one.greatest, -one.least)
-                for (sign, _), one in zip(parts, (one.on(step) for one in ranges), strict=True)
-            ]
-            return Range(step, sum(low for low, _ in signed), sum(high for _, high in signed))
-        case Product(parts):
-            found = Range(Fraction(1), 1, 1)
-            for one in map(range_of, parts):
-                ends = [a * b for a in found[1:] for b in one[1:]]
-                found = Range(found.step * one.step, min(ends), max(ends))
-            return found
-        case _:
-            assert_never(node)
-
-
-def largest(node: Node) -> int:
-    """Bound on every number that evaluation meets, in steps."""
-    own = range_of(node)
-    match node:
-        case Constant() | Value() | Indicator():
-            return own.amount
-        case Sum(parts):
-            steps = [range_of(part).on(own.step).amount for _, part in parts]
-            return max(sum(steps), *(largest(part) for _, part in parts))
-        case Product(parts):
-            amounts = [max(1, range_of(part).amount) for part in parts]
-            product = 1
-            for amount in amounts:
-                product *= amount
-            return max(product, *(largest(part) for part in parts))
-        case _:
-            assert_never(node)
-
-
-def _evaluated(
-    node: Node, columns: Mapping[str, Sequence[object]], length: int, kind: Any
-) -> Numbers:
-    match node:
-        case Constant():
-            return np.full(length, range_of(node).least, dtype=kind)
-        case Value(name):
-            return np.array([value or 0 for value in columns[name]], dtype=kind)
-        case Indicator(condition):
-            return condition.evaluate(columns, length).astype(kind)
-        case Sum(parts):
-            step = range_of(node).step
-            total = np.zeros(length, dtype=kind)
-            for sign, part in parts:
-                factor = sign * int(range_of(part).step / step)
-                total = total + _evaluated(part, columns, length, kind) * factor
-            return total
-        case Product(parts):
-            product = np.ones(length, dtype=kind)
-            for part in parts:
-                product = product * _evaluated(part, columns, length, kind)
-            return product
-        case _:
-            assert_never(node)
-
-
-def _columns(node: Node) -> Iterator[str]:
-    """Every column that a node reads."""
-    match node:
-        case Constant():
-            return
-        case Value(name):
-            yield name
-        case Indicator(condition):
-            yield from condition.columns
-        case Sum(parts):
-            for _, part in parts:
-                yield from _columns(part)
-        case Product(parts):
-            for part in parts:
-                yield from _columns(part)
-        case _:
-            assert_never(node)
-
-
-def _added(node: Node) -> Iterator[str]:
-    """Columns whose numbers a node adds or multiplies."""
-    match node:
-        case Constant() | Indicator():
-            return
-        case Value(name):
-            yield name
-        case Sum(parts):
-            for _, part in parts:
-                yield from _added(part)
-        case Product(parts):
-            for part in parts:
-                yield from _added(part)
-        case _:
-            assert_never(node)
 
 
 class _Word(NamedTuple):

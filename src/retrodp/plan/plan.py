@@ -16,6 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from retrodp import _check
 from retrodp.errors import PlanError
 from retrodp.plan.column_tables import RESERVED, read_columns
 from retrodp.plan.columns import Column
@@ -151,11 +152,13 @@ class Plan:
 
     def is_public(self, by: tuple[str, ...]) -> bool:
         """Whether the plan alone decides which bins these columns have."""
-        return all(self.column(name).public_values is not None for name in by)
+        own = _check.texts(by=by, expected="names of columns")
+        return all(self.column(name).public_values is not None for name in own)
 
     def public_bins(self, by: tuple[str, ...]) -> list[tuple[str | bool | None, ...]]:
         """All bins of public columns: the product of their values in plan order, null last."""
-        return list(product(*(self.column(name).public_values or () for name in by)))
+        own = _check.texts(by=by, expected="names of columns")
+        return list(product(*(self.column(name).public_values or () for name in own)))
 
     def to_dict(self) -> dict[str, Any]:
         """Canonical JSON-able tables, defaults filled in; `from_dict` of them is the same plan.

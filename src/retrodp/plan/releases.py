@@ -12,7 +12,6 @@ import msgspec
 
 from retrodp.errors import PlanError
 from retrodp.plan.columns import Column
-from retrodp.plan.duration import Duration
 from retrodp.plan.expression import Expression
 from retrodp.plan.kinds import KINDS, Kind, Place, Statistic
 from retrodp.plan.revised_kind import read_revised
@@ -137,17 +136,6 @@ def _kind(name: object, path: str) -> Kind:
 def _window(text: str | None, stream: StreamPlan, path: str) -> int | None:
     if text is None:
         return None
-    length = Duration.parse(stream.round, key="stream.round")
-    rounds = Duration.parse(text, key=path).in_rounds_of(length)
-    if not rounds:
-        raise PlanError(
-            f"{path} is {text!r}, no whole number of rounds of {length}.",
-            expected=f"a duration such as '{length.times(7)}'",
-        )
-    if rounds > stream.horizon:
-        raise PlanError(
-            f"{path} is {text!r}, {rounds} rounds, longer than the horizon.",
-            expected=f"at most {stream.horizon} rounds",
-            do="Leave it out to count all surviving records.",
-        )
-    return rounds
+    return stream.rounds_in(
+        text, key=path, usual=7, without="Leave it out to count all surviving records."
+    )

@@ -111,20 +111,9 @@ def read_revised(
 def _last(common: ReleaseTable, stream: StreamPlan, path: str) -> int | None:
     if common.last is None:
         return None
-    length = Duration.parse(stream.round, key="stream.round")
     key = f"{path}.last"
     if not isinstance(common.last, str):
         raise PlanError(f"{key} is {shown(common.last)}.", expected="a duration such as '90d'")
-    rounds = Duration.parse(common.last, key=key).in_rounds_of(length)
-    if not rounds:
-        raise PlanError(
-            f"{key} is {common.last!r}, no whole number of rounds of {length}.",
-            expected=f"a duration such as '{length.times(90)}'",
-        )
-    if rounds > stream.horizon:
-        raise PlanError(
-            f"{key} is {common.last!r}, {rounds} rounds, longer than the horizon.",
-            expected=f"at most {stream.horizon} rounds",
-            do="Leave it out to publish all stamps.",
-        )
-    return rounds
+    return stream.rounds_in(
+        common.last, key=key, usual=90, without="Leave it out to publish all stamps."
+    )

@@ -193,7 +193,9 @@ def shown(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, list) and any(isinstance(own, Decimal) for own in value):
-        value = [float(own) if isinstance(own, Decimal) else own for own in value]
+        value = [
+            float(own) if isinstance(own, Decimal) and not own.is_snan() else own for own in value
+        ]
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -76,6 +76,30 @@ class StreamPlan:
     remember_deleted: int | None
     forgetting: Literal["complete", "partial"]
 
+    def rounds_in(self, text: str, *, key: str, usual: int, without: str) -> int:
+        """How many rounds a duration is, at most the horizon.
+
+        Args:
+            text: The duration.
+            key: Dotted path of its key, for the error.
+            usual: Rounds of an example, likewise.
+            without: What leaving the key out does, likewise.
+        """
+        length = Duration.parse(self.round, key="stream.round")
+        rounds = Duration.parse(text, key=key).in_rounds_of(length)
+        if not rounds:
+            raise PlanError(
+                f"{key} is {text!r}, no whole number of rounds of {length}.",
+                expected=f"a duration such as '{length.times(usual)}'",
+            )
+        if rounds > self.horizon:
+            raise PlanError(
+                f"{key} is {text!r}, {rounds} rounds, longer than the horizon.",
+                expected=f"at most {self.horizon} rounds",
+                do=without,
+            )
+        return rounds
+
     @property
     def person_unit(self) -> bool:
         """Whether ids live in the namespace of a person, whose records are bounded."""

@@ -7,12 +7,16 @@ for whoever reads a release; its last bits may differ from machine to machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from retrodp import _check
+from retrodp.errors import UsageError
 
 Floats = NDArray[np.float64]
 
@@ -99,6 +103,8 @@ class Gram(NamedTuple):
 
         `json.loads` turns the keys of an exported `gram` release into such labels.
         """
+        if not all(map(math.isfinite, values.values())):
+            raise UsageError("The values of a Gram matrix are not all finite numbers.")
         names = tuple(label[1] for label in values if label[0] == "sum")
         place = {name: number for number, name in enumerate(names)}
         products = np.zeros((len(names), len(names)))
@@ -129,6 +135,9 @@ class Gram(NamedTuple):
         Raises:
             ValueError: If the penalised matrix is not positive definite.
         """
+        if isinstance(penalty, bool) or not 0 <= penalty < math.inf:
+            raise UsageError(f"penalty must be finite and at least 0, got {penalty!r}.")
+        on = _check.texts(on=on, expected="names of columns")
         place = {name: number for number, name in enumerate(self.names)}
         chosen = [place[name] for name in on]
         centred = self.covariance() * self.number

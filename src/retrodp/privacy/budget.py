@@ -110,6 +110,7 @@ def shares_of(total: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fra
         raise BudgetError(
             "A budget was to be split among no releases.", do="Add a [release.NAME] table."
         )
+    total = positive_exact("total", total)
     whole = sum(named.values(), Fraction(0))
     return {name: total * weight / whole for name, weight in named.items()}
 
@@ -125,9 +126,12 @@ def require_fit(total: Fraction, parts: Mapping[str, Fraction], *, quantity: str
     Raises:
         BudgetError: The parts exceed the total; exact, so that equality fits.
     """
-    left = total
-    for name, part in parts.items():
-        if part > left:
+    left = positive_exact(quantity, total)
+    for name, spent in parts.items():
+        part = _exact(f"{quantity} of {name}", spent)
+        if not part >= 0:
+            raise PlanError(f"{quantity} of {name} must be at least 0, got {spent!r}.")
+        if not part <= left:
             raise BudgetError(
                 f"The {quantity} of {name} does not fit: it needs {float(part):.6g} and "
                 f"{float(left):.6g} of {float(total):.6g} is left.",

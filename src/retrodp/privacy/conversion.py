@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from retrodp._check import positive, probability
+from retrodp._check import exact, positive, probability
+from retrodp.errors import PlanError
 from retrodp.privacy.loss import PrivacyLoss, PureLoss, total_rho
 from retrodp.privacy.ratio import RatioLoss, log_ratio_moment
 from retrodp.privacy.round_up import (
@@ -42,7 +43,10 @@ def log_peak(tilt: float) -> float:
 def delta_of_rho(rho: Fraction, epsilon: float | Fraction) -> float:
     """Delta at `epsilon` of any mechanism that is `rho`-zCDP, rounded up."""
     positive(rho=rho)
-    return min(1.0, exp_above(_log_delta(float_above(rho), float(epsilon) * (1 - 1e-15))))
+    allowed = exact("epsilon", epsilon)
+    if not allowed >= 0:
+        raise PlanError(f"epsilon must be at least 0, got {epsilon!r}.")
+    return min(1.0, exp_above(_log_delta(float_above(rho), float(allowed) * (1 - 1e-15))))
 
 
 def epsilon_of_rho(rho: Fraction, delta: float | Fraction) -> float:

@@ -46,7 +46,7 @@ def paper_deviation(error: float, *, alpha: float, beta: float) -> float:
     """
     positive(error=error)
     probability(beta=beta)
-    if not 0 < alpha <= 1:
+    if isinstance(alpha, bool) or not 0 < alpha <= 1:
         raise PlanError(
             f"The paper's deviation is proved for alpha of at most 1, got {alpha!r}.",
             do="Use `least_variance`, which needs no such bound.",
@@ -106,6 +106,7 @@ def block_closeness(length: int, one: Closeness, *, base_miss: float, slack: flo
     """
     whole(least=1, length=length)
     probability(slack=slack)
+    _require_miss(base_miss)
     alpha = min(length * one.alpha, _advanced(length, one.alpha, slack))
     beta = length * one.beta + slack + (2 + math.exp(alpha)) * base_miss
     return _up(alpha, beta)
@@ -113,6 +114,7 @@ def block_closeness(length: int, one: Closeness, *, base_miss: float, slack: flo
 
 def marginal_closeness(one: Closeness, *, base_miss: float) -> Closeness:
     """Corollary 5.3, for a single answer: ``(alpha, beta_K + (2 + e^alpha) beta0)``."""
+    _require_miss(base_miss)
     return _up(one.alpha, one.beta + (2 + math.exp(one.alpha)) * base_miss)
 
 
@@ -141,6 +143,7 @@ def tight_block_closeness(
     infimum is at most ``P_S'[F and G] + (1 - P_S'[G]) <= P_S'[F] + beta0``.
     """
     whole(least=1, length=length, error=error, coordinates=coordinates)
+    _require_miss(base_miss)
     alpha = epsilon_of(_shift(error, variance, coordinates, rounds=length), beta)
     return _up(alpha, beta + (1 + math.exp(alpha)) * base_miss)
 
@@ -150,9 +153,18 @@ def masked_error(error: float, *, deviation: float, coordinates: int, miss: floa
 
     ``E + s (sqrt(d) + sqrt(2 ln(1/beta_K)))`` (theorem 5.2, part 2), once the base is within E.
     """
+    positive(deviation=deviation)
+    whole(least=1, coordinates=coordinates)
     probability(miss=miss)
+    if not 0 <= error < math.inf:
+        raise PlanError(f"error must be finite and at least 0, got {error!r}.")
     spread = math.sqrt(coordinates) + math.sqrt(2 * math.log(1 / miss))
     return (error + deviation * spread) * (1 + RELATIVE_SLACK)
+
+
+def _require_miss(base_miss: float) -> None:
+    if isinstance(base_miss, bool) or not 0 <= base_miss < 1:
+        raise PlanError(f"base_miss must be at least 0 and below 1, got {base_miss!r}.")
 
 
 def _shift(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, assert_never
 
+from retrodp import _check
 from retrodp._check import positive, whole
 from retrodp.errors import PlanError
 from retrodp.privacy.budget import ApproxDP
@@ -52,6 +53,7 @@ class Protection:
 
     def __post_init__(self) -> None:
         whole(least=1, max_records=self.max_records)
+        _check.texts(bin_columns=self.bin_columns, expected="names of columns")
         match self.unit:
             case "record" | "operation":
                 if self.max_records != 1 or self.max_per_bin is not None:
@@ -90,6 +92,7 @@ class Protection:
             Bins' windows, largest first; they add up to `max_records`. Without refinement all
             windows fall into one bin.
         """
+        columns = _check.texts(columns=columns, expected="names of columns")
         bound = self.max_records
         if self.max_per_bin is not None and set(self.bin_columns) <= set(columns):
             bound = min(bound, self.max_per_bin)

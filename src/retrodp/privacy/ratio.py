@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from retrodp._check import whole
+from retrodp._check import instance, whole
 from retrodp.errors import PlanError
 from retrodp.privacy.round_up import RELATIVE_SLACK, exp_above
 
@@ -108,6 +108,13 @@ class RatioLoss:
 
     def __post_init__(self) -> None:
         whole(least=1, count=self.count)
+        instance(
+            Fraction,
+            expected="an exact fraction",
+            greatest=self.greatest,
+            least=self.least,
+            chance=self.chance,
+        )
         if not self.greatest > 1:
             raise PlanError(f"greatest must be a fraction above 1, got {self.greatest!r}.")
         if not 0 < self.least < 1:

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 from scipy.special import bdtr
 
-from retrodp._check import positive, probability, whole
+from retrodp._check import exact, positive, probability, whole
 from retrodp.errors import PlanError
 from retrodp.privacy.accountant import epsilon_of
 from retrodp.privacy.ratio import RatioLoss, odds_above
@@ -89,13 +89,18 @@ class OneShot:
     replace_delta: Fraction | None = None
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "replace_epsilon", "replace_delta"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, exact(name, value))
         positive(epsilon=self.epsilon)
-        if not 0 <= self.delta < 1:
-            raise PlanError(f"delta must be at least 0 and below 1, got {self.delta!r}.")
+        _require_delta(delta=self.delta)
         if self.replace_epsilon is not None:
             positive(replace_epsilon=self.replace_epsilon)
-        if self.replace_delta is not None and self.replace_epsilon is None:
-            raise PlanError("replace_delta needs replace_epsilon.")
+        if self.replace_delta is not None:
+            _require_delta(replace_delta=self.replace_delta)
+            if self.replace_epsilon is None:
+                raise PlanError("replace_delta needs replace_epsilon.")
 
     @property
     def added(self) -> tuple[Fraction, Fraction]:
@@ -111,6 +116,12 @@ class OneShot:
         if self.replace_delta is not None:
             return odds_above(self.replace_epsilon), self.replace_delta
         return odds_above(self.replace_epsilon), self.delta * (1 + odds_above(self.epsilon))
+
+
+def _require_delta(**named: float | Fraction) -> None:
+    for name, value in named.items():
+        if not 0 <= exact(name, value) < 1:
+            raise PlanError(f"{name} must be at least 0 and below 1, got {value!r}.")
 
 
 # The paper's bounds.
@@ -153,6 +164,8 @@ def amplified_bound(one: OneShot, window: int, slack: float, *, size: int, occup
 
 def gated_bound(amplified: Bound, gate_epsilon: float, gate_delta: float) -> Bound:
     """Lemma 5.8: a gate of pure loss `gate_epsilon` that fails with probability `gate_delta`."""
+    positive(gate_epsilon=gate_epsilon)
+    _require_delta(gate_delta=gate_delta)
     return _up(gate_epsilon + amplified.epsilon, amplified.delta + gate_delta)
 
 
@@ -164,6 +177,7 @@ def persistent_bound(
     Raises:
         PlanError: Its conditions eps_W <= 1 and p <= 1/2 do not hold.
     """
+    whole(least=1, window=window, size=size)
     whole(least=size, occupancy=occupancy)
     probability(rank_slack=rank_slack)
     part = min(1.0, (2 * size + 8 * math.log(window / rank_slack)) / occupancy)
@@ -193,6 +207,7 @@ def poisson_charge(one: OneShot, window: int, *, rate: Fraction, records: int = 
         records: Of one unit.
     """
     whole(least=1, window=window, records=records)
+    rate = exact("rate", rate)
     if not 0 < rate <= 1:
         raise PlanError(f"rate must be above 0 and at most 1, got {rate!r}.")
     ratio, delta = one.added
@@ -269,6 +284,9 @@ def chance_of_entry(window: int, *, size: int, occupancy: int, rank_slack: Fract
     A rank below p is needed to be among the `size` smallest in any of W rounds, except with
     probability `rank_slack`.
     """
+    whole(least=1, window=window, size=size)
+    whole(least=size, occupancy=occupancy)
+    probability(rank_slack=rank_slack)
     allowed = float(rank_slack) / window * (1 - 1e-9)
 
     def holds(part: float) -> bool:

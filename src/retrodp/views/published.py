@@ -259,7 +259,7 @@ class Published:
                 yield Answer.from_bytes(stored)
 
     def _known(self, releases: Sequence[str]) -> frozenset[str]:
-        asked = frozenset(releases)
+        asked = frozenset(_check.texts(releases=releases, expected="names of releases"))
         if unknown := sorted(asked.difference(self.releases)):
             raise UsageError(
                 f"This plan has no release {unknown[0]!r}.", expected=", ".join(self.releases)

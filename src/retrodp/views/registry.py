@@ -23,14 +23,18 @@ Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Variant = Literal["Pure DP", "Approximate DP", "Zero-concentrated DP"]
 
 
-class Curator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a document that has no other keys than these."""
+
+
+class Curator(Closed, frozen=True, kw_only=True):
     """Who publishes."""
 
     data_curator_name: str
     data_curator_type: str = ""
 
 
-class Basic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Basic(Closed, frozen=True, kw_only=True):
     """What the product is; tier 1."""
 
     name: str
@@ -43,7 +47,7 @@ class Basic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     publication_date: Day
 
 
-class DpVariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DpVariant(Closed, frozen=True, kw_only=True):
     """Which definition of privacy holds, about which data."""
 
     variant_name: Variant
@@ -51,9 +55,7 @@ class DpVariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     unprotected_quantities: str
 
 
-class Parameters(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class Parameters(Closed, frozen=True, kw_only=True, omit_defaults=True):
     """Of the whole series, rounded up."""
 
     epsilon: float
@@ -61,7 +63,7 @@ class Parameters(
     rho: float | None = None
 
 
-class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PrivacyLoss(Closed, frozen=True, kw_only=True):
     """How much is lost, and about what."""
 
     privacy_unit: str
@@ -71,7 +73,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     privacy_parameters_details: str
 
 
-class DeploymentModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DeploymentModel(Closed, frozen=True, kw_only=True):
     """Who sees what, and how often."""
 
     model_name: Literal["Central"] = "Central"
@@ -86,7 +88,7 @@ class DeploymentModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     access_type_details: str
 
 
-class Implementation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Implementation(Closed, frozen=True, kw_only=True):
     """How it was done; tier 3."""
 
     preprocessing_and_hyperparameter_tuning: str
@@ -98,21 +100,21 @@ class Implementation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     additional_information: str
 
 
-class Article(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Article(Closed, frozen=True, kw_only=True):
     """Where something is written."""
 
     title: str
     url: Url
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Evidence(Closed, frozen=True, kw_only=True):
     """One source."""
 
     evidence_source_type: str
     article: Article
 
 
-class Administrative(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Administrative(Closed, frozen=True, kw_only=True):
     """About the entry itself."""
 
     evidence_sources: dict[str, Evidence]
@@ -121,7 +123,7 @@ class Administrative(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     tier: Literal[1, 2, 3]
 
 
-class Deployment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Deployment(Closed, frozen=True, kw_only=True):
     """One deployment."""
 
     basic: Basic
@@ -132,14 +134,14 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     administrative: Administrative
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Record(Closed, frozen=True, kw_only=True):
     """One entry of the registry."""
 
     url_slug: str
     deployment: Deployment
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Source(Closed, frozen=True, kw_only=True):
     """`[[sources]]`."""
 
     title: str
@@ -147,7 +149,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     type: str = "Documentation"
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class About(Closed, frozen=True, kw_only=True):
     """What no store knows; every key may be left out, and is then named as still to be filled in."""
 
     name: str = ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from retrodp import _check
 from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer, Figure
 from retrodp.views.published import Published
@@ -72,6 +73,7 @@ def key_series(published: Published, release: str, keys: Sequence[str]) -> dict[
     Raises:
         UsageError: If the plan has no such release or it is one number.
     """
+    keys = _check.texts(keys=keys, expected="labels of bins")
     answers = []
     for answer in published.each(releases=[release]):
         _of_rounds([answer])
@@ -106,6 +108,7 @@ def series_of_keys(
 
 def top_keys(published: Published, release: str, top: int) -> tuple[str, ...]:
     """Labels of the largest bins in the last published round, largest first."""
+    _check.whole(least=0, top=top)
     last = published.last_round
     answer = published.answer(last, release) if last else None
     if answer is None or answer.keys is None:

@@ -23,6 +23,7 @@ from retrodp.views.registry import (
     Administrative,
     Article,
     Basic,
+    Closed,
     Curator,
     Deployment,
     DeploymentModel,
@@ -61,7 +62,7 @@ _LEVELS = {
 _ROUNDS = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}
 
 
-class Rounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rounds(Closed, frozen=True, kw_only=True):
     """What is published of the plan."""
 
     length: str
@@ -74,7 +75,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     late: list[int] | None
 
 
-class Promise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Promise(Closed, frozen=True, kw_only=True):
     """What becomes of a deleted record in a release."""
 
     release: str
@@ -84,7 +85,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retroactive_means: str
 
 
-class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Noise(Closed, frozen=True, kw_only=True):
     """How a release is made private."""
 
     release: str
@@ -98,7 +99,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     post_processing: str
 
 
-class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Store(Closed, frozen=True, kw_only=True):
     """What this package knows beside the registry's fields."""
 
     store: str
@@ -116,7 +117,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mechanisms: list[Noise]
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Statement(Closed, frozen=True, kw_only=True):
     """The whole document; its JSON Schema is docs/schemas/statement.schema.json."""
 
     format: Literal[1] = 1

@@ -127,9 +127,14 @@ def _key(key: Mapping[str, Any]) -> list[tuple[str, str]]:
     most = max(key["past_rounds_still_open"].values(), default=0)
     past = f" and {most:,} past round{'' if most == 1 else 's'}" if most else ""
     sentence = (
-        f"Whoever holds the key and the publications can still take the noise off this round{past}"
-        f"{' (at most, by release)' if most else ''}, and off no other that is published."
+        "Whoever holds the key and the publications can still take the noise off the numbers of this "
+        f"round{past}{' (at most, by release)' if most else ''}, and off no others."
     )
+    if deciding := key["decisions_not_counted"]:
+        sentence += (
+            f" Not counted is the noise that decided which places {', '.join(deciding)} published: "
+            "it may be derivable for longer."
+        )
     return [("", sentence)]
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from retrodp import _check
 from retrodp._check import positive, whole
 from retrodp.errors import PlanError
-from retrodp.mechanisms.oneshot.contract import Values
+from retrodp.mechanisms.oneshot.contract import Values, require_grid
 from retrodp.noise.coins import Coins
 from retrodp.plan.decimals import common_step, decimal_text
 from retrodp.privacy.sampling import OneShot
@@ -50,6 +51,9 @@ class NoisyLloyd:
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         whole(least=1, k=self.k, steps=self.steps)
+        _check.texts(columns=self.columns, expected="names of columns")
+        for (low, high), step in zip(self.ranges, self.steps_of, strict=True):
+            require_grid(low, high, step)
         if not all(low < high for low, high in self.ranges):
             raise PlanError("Centres need columns with more than one value.")
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+from retrodp._check import instance, positive
+from retrodp.errors import PlanError
 from retrodp.noise.coins import Coins
 from retrodp.privacy.sampling import OneShot
 
@@ -48,3 +50,13 @@ class OneShotMechanism(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Public facts: what it does, its guarantee, its predicted error."""
+
+
+def require_grid(low: int, high: int, step: Fraction) -> None:
+    """Raise unless a grid has whole ends, the lower first, and steps of a size above 0."""
+    if not (type(low) is int and type(high) is int and low <= high):
+        raise PlanError(
+            f"low and high must be whole steps with low <= high, got {low!r}, {high!r}."
+        )
+    instance(Fraction, expected="an exact fraction", step=step)
+    positive(step=step)

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrodp._check import positive
 from retrodp.errors import PlanError
-from retrodp.mechanisms.oneshot.contract import Values
+from retrodp.mechanisms.oneshot.contract import Values, require_grid
 from retrodp.noise.coins import Coins
 from retrodp.privacy.sampling import OneShot
 
@@ -36,6 +36,7 @@ class NoisyMean:
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
+        require_grid(self.low, self.high, self.step)
         if not self.low < self.high:
             raise PlanError("A mean needs a column with more than one value.")
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from retrodp import _check
 from retrodp._check import exact
 from retrodp.errors import PlanError
 from retrodp.mechanisms.oneshot.contract import Values
@@ -123,10 +124,12 @@ def private(  # noqa: PLR0913  a declaration: every argument is a public promise
     size = exact("step", step)
     if not size > 0:
         raise PlanError(f"step must be above 0, got {step!r}.")
+    if answers is not None:
+        answers = _check.texts(answers=answers, expected="labels")
     labels = None if answers is None else tuple(sorted(answers, key=str.encode))
     if labels is not None and len(set(labels)) < max(1, len(labels)):
         raise PlanError("answers must be labels, each once.")
-    if answers is not None and tuple(answers) != labels:
+    if answers != labels:
         raise PlanError(
             "answers are published in the order of their UTF-8 bytes.",
             expected=", ".join(labels or ()),

@@ -35,7 +35,7 @@ from fractions import Fraction
 from typing import Any
 
 from retrodp._check import positive, probability
-from retrodp.mechanisms.oneshot.contract import Values
+from retrodp.mechanisms.oneshot.contract import Values, require_grid
 from retrodp.mechanisms.oneshot.ranks import Segment, drawn, ratio_below
 from retrodp.noise.coins import Coins
 from retrodp.privacy.sampling import OneShot
@@ -66,6 +66,7 @@ class PrefixInteriorPoint:
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         probability(delta=self.delta, miss=self.miss)
+        require_grid(self.low, self.high, self.step)
 
     @property
     def guarantee(self) -> OneShot:

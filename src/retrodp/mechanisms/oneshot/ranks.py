@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from retrodp._check import positive
+from retrodp._check import instance, positive, probability
 from retrodp.errors import PlanError
-from retrodp.mechanisms.oneshot.contract import Values
+from retrodp.mechanisms.oneshot.contract import Values, require_grid
 from retrodp.noise.coins import Coins
 from retrodp.privacy.sampling import OneShot
 
@@ -63,8 +63,9 @@ class GridQuantile:
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        if not 0 < self.share < 1:
-            raise PlanError(f"A share must lie between 0 and 1, got {self.share}.")
+        instance(Fraction, expected="an exact fraction", share=self.share)
+        probability(share=self.share)
+        require_grid(self.low, self.high, self.step)
 
     @property
     def guarantee(self) -> OneShot:
@@ -133,6 +134,7 @@ class InteriorPoint:
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
+        require_grid(self.low, self.high, self.step)
 
     @property
     def guarantee(self) -> OneShot:
@@ -234,4 +236,5 @@ class _Level(Protocol):
 
 def _levels(grid: int, ratio: Fraction, miss: float) -> float:
     """Level that is exceeded with probability at most `miss`."""
+    probability(miss=miss)
     return (math.log(grid) - math.log(miss)) / math.log1p(float(ratio - 1))

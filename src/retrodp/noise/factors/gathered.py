@@ -45,6 +45,10 @@ class Blocks:
         """Whether a round is the last of its block."""
         return round_ == self.end(self.of(round_))
 
+    def shown(self, round_: int) -> int:
+        """Block whose answer a round publishes: the last that has ended; 0 before the first."""
+        return self.of(round_) if self.ends(round_) else self.of(round_) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class BlockKeys:
