@@ -85,8 +85,8 @@ TAIL = """## Where a peer is better
 - **Breadth.** OpenDP has many mechanisms that retrodp has not, in Rust, with a proof for each;
   its samplers are exact too, one value at a time. Its b-ary tree needs the whole stream at once.
 - **Counting alone.** An engine for data frames counts tens of millions of rows a second. The ledger
-  takes some hundred thousand in and some ten thousands a second into the statistics, because it
-  finds each record by its id, keeps it until it is deleted and can erase it from its files. With
+  takes up to a million a second in and some hundred thousands into the statistics, because it finds
+  each record by its id, keeps it until it is deleted and can erase it from its files. With
   random ids an update touches a page of the index of ids, however many updates a round has.
 - **One release.** What is published once and never again needs no horizon. There a peer's one-shot
   mechanism has the whole budget, and less noise than a round of a stream.

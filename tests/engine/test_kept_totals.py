@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from retrodp.engine.kept import KeptTotals
 from retrodp.engine.store import Store
 from retrodp.engine.totals import recount
-from retrodp.errors import CapacityError
+from retrodp.engine.verify import verify
+from retrodp.errors import CapacityError, DiskFullError
+from retrodp.store.facts import Facts
 from retrodp.store.ledger import Ledger
+from retrodp.store.pending import Pending
 from tests.support.plans import counting, plan
 from tests.support.rows import Row, add, delete, ingest
 from tests.support.stores import abandon, new_store, published
@@ -102,6 +106,67 @@ def test_the_same_process_goes_on_after_it_was_stopped(ram: Path) -> None:
         store.close_through(5)
         assert held(store) == counted(store)
         assert not store.ledger.facts.totals_behind
+
+
+STEPS = {
+    "the survivors": (Ledger, "begin_all"),
+    "the totals": (KeptTotals, "noted"),
+    "the pending release": (Pending, "keep"),
+    "the round": (Facts, "advance"),
+}
+
+
+@pytest.mark.parametrize("round_", [1, 2, 3, 4])
+@pytest.mark.parametrize("step", STEPS)
+def test_the_same_process_goes_on_after_a_later_round_failed(
+    ram: Path, step: str, round_: int
+) -> None:
+    owner, name = STEPS[step]
+    done = getattr(owner, name)
+    with new_store(ram / "store", plan()) as store:
+        ingest(store, ROWS)
+
+        def fails(*own: Any, **rest: Any) -> Any:
+            if store.round == round_ - 1:
+                raise DiskFullError("planted")
+            return done(*own, **rest)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, fails)
+            with pytest.raises(DiskFullError, match="planted"):
+                store.close_through(4)
+        assert store.round == round_ - 1
+        store.close_through(4)
+        assert held(store) == counted(store)
+        assert verify(store).passed
+    with new_store(ram / "whole", plan()) as whole:
+        ingest(whole, ROWS)
+        whole.close_through(4)
+    assert published(ram / "store") == published(ram / "whole")
+
+
+@pytest.mark.parametrize("way", ["settle", "compact"])
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_label_that_left_while_the_totals_were_behind_is_erased(
+    ram: Path, after: int, way: str
+) -> None:
+    secret = "bought by ann alone"
+    with new_store(ram / "store", plan()) as store:
+        ingest(store, [*ROWS, add("hers", product=secret)])
+        store.close_round()
+        store.forget(["hers"])
+        stopped(store, after)
+        if way == "compact":
+            store.compact()
+        assert held(store) == counted(store) or way == "settle"
+    found = [
+        path.name for path in (ram / "store").iterdir() if secret.encode() in path.read_bytes()
+    ]
+    assert found == []
+    with Store.open(ram / "store") as again:
+        assert held(again) == counted(again)
+        again.close_through(5)
+        assert verify(again).passed
 
 
 def test_a_total_that_outgrows_64_bits_on_the_way_stops_its_round(ram: Path) -> None:

@@ -199,7 +199,10 @@ def test_parts_and_what_is_left_of_a_pack_are_written_as_if_nothing_else_had_bee
 
 
 @pytest.mark.parametrize("values", [1, 3, 256, 257, 300, 700])
-def test_a_pack_is_thinned_at_every_width_of_its_codes(values: int) -> None:
+def test_a_pack_is_thinned_at_every_width_of_its_codes(
+    values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "_MOST_LOOKED_AT", 700 * 700)
     records = [
         Record("", f"{number:04}", 7, f"p{number % 5}", pack([f"v{number * 7 % values}", None, 1]))
         for number in range(700)
@@ -230,3 +233,16 @@ def test_nothing_is_left_out_that_is_not_as_given(wrong: Record) -> None:
     assert packed.thinned(content, [records[5]]) is not None
     assert packed.thinned(content, [wrong]) is None
     assert packed.thinned(content, [records[5], records[5]]) is None
+
+
+def test_a_pack_of_many_rows_is_not_gone_through_for_each_that_ends(tmp_path: Path) -> None:
+    records = [Record("", f"{number:06}", 7, None, pack([number])) for number in range(30_000)]
+    (content,) = packed.encoded_lives(Updates.of_records(records))
+    assert packed.thinned(content, records[:1]) is not None
+    assert packed.thinned(content, records[::2]) is None
+    ledger = new_ledger(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packs, "cuts", lambda ids, _: np.zeros(len(ids), np.bool_))
+        ledger.apply_changes(Changes([], records, 0))
+        ledger.apply_changes(Changes(records[::2], [], 0))
+        assert ledger.survivor_count() == 15_000

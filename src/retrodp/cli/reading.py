@@ -161,7 +161,7 @@ def verify(
     requests = read_forgotten(forgotten) if forgotten else []
     with Store.open(store, key=keeper_of(store, key)) as opened:
         if compact:
-            opened.ledger.compact()
+            opened.compact()
         outcome = verify_store(opened, requests)
     if as_json:
         print_json(

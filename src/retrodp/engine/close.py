@@ -77,6 +77,7 @@ class Closing:
             keys: Source of the noise.
             write: Whether the ledger's totals follow, or are written with a later round.
         """
+        totals.read()  # while the survivors are those that they are counted of
         difference_made = self._arrived(round_, keys)
         expiring = {
             stamp: self.ledger.records_with_stamp(stamp)

@@ -59,4 +59,11 @@ def destroy_key(parts: Parts) -> None:
 def settle(parts: Parts) -> None:
     """Rewrite the ledger if a deletion, replacement or forget was processed."""
     if parts.ledger.facts.erase_due:
+        parts.totals.write_behind()
         parts.ledger.erase()
+
+
+def compact(parts: Parts) -> None:
+    """Make the ledger's file a function of its contents, and its totals of its survivors."""
+    parts.totals.write_behind()
+    parts.ledger.compact()

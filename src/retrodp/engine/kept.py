@@ -66,6 +66,12 @@ class KeptTotals:
                 self._ledger.replace_totals(release.name, counted.get(release.name, {}))
             self._ledger.facts.note_totals(behind=False)
 
+    def write_behind(self) -> None:
+        """The same also if memory is ahead: what the table lags behind has labels of who is gone."""
+        if self._ledger.facts.totals_behind:
+            self.lose()
+            self.catch_up()
+
     def move(self, release: str, difference: Mapping[bytes, int], *, write: bool) -> None:
         """Add to the totals of a release.
 

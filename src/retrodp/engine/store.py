@@ -437,6 +437,10 @@ class Store:
         """
         ending.retire(self._parts, erase_ledger=erase_ledger)
 
+    def compact(self) -> None:
+        """Erase what is due, and make the ledger's file a function of its contents."""
+        ending.compact(self._parts)
+
     def settle(self) -> None:
         """Rewrite the ledger if a deletion, replacement or forget was processed."""
         ending.settle(self._parts)

@@ -110,7 +110,7 @@ class ChunkQueue:
     def shift(self, rounds: int, far: int) -> None:
         """Take `rounds` off every round, and off every stamp that a row names."""
         del far  # from the first on, each comes to a place that none of the others has
-        for place, content in list(self._contents("")):
+        for place, content in self._contents(""):
             rows = decoded(content)
             stamp = np.where(rows.op == Op.DELETE, 0, rows.stamp - rounds)
             self._database.execute(
@@ -158,7 +158,6 @@ class ChunkQueue:
     def _without_waiting(self, round_: int, rows: Updates) -> Updates:
         """The rows that do not wait for the round yet."""
         if self._last(round_) is None:
-            self._seen.pop(round_, None)
             return rows
         if round_ not in self._seen:
             self._seen[round_] = seen = _Seen()
@@ -181,7 +180,7 @@ class ChunkQueue:
         dropped = 0
         with self._database.translated():
             plain = text.encode()
-        for place, content in list(self._contents("")):
+        for place, content in self._contents(""):
             if plain not in content:
                 continue
             rows = decoded(content)

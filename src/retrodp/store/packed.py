@@ -37,6 +37,9 @@ class _Packed(msgspec.Struct, array_like=True):
     opaque: bool
 
 
+_MOST_LOOKED_AT = 1 << 16
+"""Places of ids when some are looked for one by one."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Packed).decode
 
@@ -211,6 +214,8 @@ def thinned(content: bytes, gone: Sequence[Record]) -> bytes | None:
     """
     packed = _decode_lives(content)
     if packed.space is not None or packed.opaque or len(gone) >= len(packed.id):
+        return None
+    if len(gone) * len(packed.id) > _MOST_LOOKED_AT:
         return None
     columns = [(coded[0], _codes(coded)) for coded in (packed.person, *packed.columns)]
     rows = set()
