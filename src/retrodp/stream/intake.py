@@ -9,7 +9,7 @@ the round closes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import TypeVar
@@ -343,8 +343,8 @@ class _Contents:
         return {name: number for name, number in counted.items() if number}
 
 
-def _kept(values: Iterable[T], taken: Flags) -> list[T]:
-    return list(values) if taken.all() else list(compress(values, taken.tolist()))
+def _kept(values: list[T], taken: Flags) -> list[T]:
+    return values if taken.all() else list(compress(values, taken.tolist()))
 
 
 def _how_many(flags: Flags, taken: Flags) -> int:

@@ -33,7 +33,8 @@ from retrodp.stream.rejected import RefusedRow
 
 Format: TypeAlias = Literal["csv", "jsonl", "parquet", "arrow"]
 
-BATCH_ROWS = 50_000
+BATCH_ROWS = 200_000
+"""Taken at once, some 100 MB; what two batches have of one round is put together at its close."""
 STANDARD_INPUT = "-"
 
 _FORMATS: dict[str, Format] = {
@@ -259,7 +260,7 @@ def _csv_batches(reader: Any, layout: Layout, label: str) -> Iterator[RawBatch]:
     positions = [(name, header.index(name)) for name in wanted]
     ended = False
     while not ended:
-        # One flat list: 50,000 row lists would keep the garbage collector busy.
+        # One flat list: a list for every row would keep the garbage collector busy.
         flat: list[str] = []
         lines: list[int] = []
         refused: list[RefusedRow] = []
