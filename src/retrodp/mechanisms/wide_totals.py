@@ -7,7 +7,7 @@ coordinates that it moves, and a copy of arrays where coordinates come or go.
 Coordinates are told apart by two words of a keyed pseudo-random function of theirs, under a key
 that this process drew: 128 bits, of which the noise of an open domain sees 96 (`noise.labels`), so
 that of a million coordinates two are confused with probability 2^-88. A dictionary would look at
-every label for itself, each somewhere else in memory, for most of the time of a round.
+every label for itself, each somewhere else in memory, and take twice as long.
 """
 
 from __future__ import annotations
