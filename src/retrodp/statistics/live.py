@@ -64,7 +64,7 @@ class LiveRecords:
             values = [column[place] for column in columns]
             if not count or any(values[number] is None for number in numbers):
                 continue
-            space, id_, stamp = batch.identities[place]
+            space, id_, stamp = batch.identity(place)
             label = _encode([space, id_, stamp, values] if id_ else [stamp, values])
             totals[label] = totals.get(label, 0) + count
         return totals

@@ -107,9 +107,9 @@ class ChunkQueue:
             ],
         )
 
-    def shift(self, rounds: int, far: int) -> None:
+    def shift(self, rounds: int) -> None:
         """Take `rounds` off every round, and off every stamp that a row names."""
-        del far  # from the first on, each comes to a place that none of the others has
+        # From the first on, so each comes to a place that none of the others has.
         for place, content in self._contents(""):
             rows = decoded(content)
             stamp = np.where(rows.op == Op.DELETE, 0, rows.stamp - rounds)

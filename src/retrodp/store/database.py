@@ -240,6 +240,16 @@ def disk_full(name: str) -> DiskFullError:
     )
 
 
+def moves(rounds: int) -> tuple[int, int]:
+    """What to add to a key of many rows, first the one and then the other, to take `rounds` off it.
+
+    The first leads beyond every round, so a row on its way never meets the key of one that has not
+    moved.
+    """
+    far = 1 << 40
+    return far, -far - rounds
+
+
 def check_head(database: Database, *, application: int, schema: int, name: str) -> None:
     """The file is one of ours, in the format of this version."""
     if database.value("PRAGMA application_id") != application:

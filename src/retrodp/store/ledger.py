@@ -248,10 +248,6 @@ class Ledger:
         """Survivors of one stamp round of a stream with ids, as the additions that write them."""
         return self._records.columns_with_stamp(stamp)
 
-    def survivor_columns(self) -> Iterator[Updates]:
-        """All survivors of a stream with ids, as the additions that write them, in many parts."""
-        return self._records.columns()
-
     def records_of_persons(self, persons: Collection[str]) -> list[Record]:
         """Survivors of some persons; reads all survivors once for every few hundred persons."""
         return self._survivors.of_persons(persons)

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from retrodp.stream.coded import CodedColumn, Ints, Payloads, spread
 from retrodp.stream.queued import Updates
@@ -111,13 +110,9 @@ def _ints(numbers: _Numbers, length: int) -> Ints:
 
 def _coded(column: CodedColumn) -> _Coded:
     used = column.used()
-    return _coded_as(used.distinct, used.codes)
-
-
-def _coded_as(distinct: list[Any], codes: npt.NDArray[np.intp]) -> _Coded:
-    if len(distinct) <= 1:
-        return distinct, b""
-    return distinct, codes.astype(_width(len(distinct))).tobytes()
+    if len(used.distinct) <= 1:
+        return used.distinct, b""
+    return used.distinct, used.codes.astype(_width(len(used.distinct))).tobytes()
 
 
 def _column(coded: _Coded, length: int) -> CodedColumn:

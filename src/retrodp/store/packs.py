@@ -20,7 +20,7 @@ import numpy as np
 
 from retrodp.errors import StoreCorruptError
 from retrodp.store.cuts import cuts
-from retrodp.store.database import Database
+from retrodp.store.database import Database, moves
 from retrodp.store.packed import decoded_lives, encoded_lives, thinned
 from retrodp.stream.queued import Updates, joined_updates, no_updates
 from retrodp.stream.update import Changes, Record
@@ -67,24 +67,17 @@ class RecordTable:
         Returns:
             The additions that begin a life.
         """
-        stamps = np.unique(additions.stamp).tolist()
-        parts = {
-            stamp: additions
-            if len(stamps) == 1
-            else additions.take(np.flatnonzero(additions.stamp == stamp))
-            for stamp in stamps
-        }
+        parts = _of_stamps(additions)
         come = sum(self._name(lives) for lives in parts.values())
         if come < len(additions):
             # Rare but in a redelivery. What was named just now is in no pack yet.
-            running = self.running(additions.names_of_all())
-            free = np.array([name not in running for name in additions.names_of_all()], np.bool_)
+            names = additions.names_of_all()
+            running = self.running(names)
+            free = np.array([name not in running for name in names], np.bool_)
             if come != np.count_nonzero(free):
                 raise contradiction()
             additions = additions.take(np.flatnonzero(free))
-            parts = {
-                stamp: additions.take(np.flatnonzero(additions.stamp == stamp)) for stamp in stamps
-            }
+            parts = _of_stamps(additions)
         for stamp, lives in parts.items():
             self._change(stamp, (), lives)
         return additions
@@ -172,9 +165,9 @@ class RecordTable:
                 found.update(zip(some.names_of_all(), some.records(), strict=True))
         return found
 
-    def shift(self, rounds: int, far: int) -> None:
-        """Take `rounds` off every stamp; `far` lies beyond all of them."""
-        for move in (far, -far - rounds):
+    def shift(self, rounds: int) -> None:
+        """Take `rounds` off every stamp."""
+        for move in moves(rounds):
             self._database.execute("UPDATE packs SET stamp = stamp + ?", (move,))
         self._database.execute("UPDATE names SET stamp = stamp - ?", (rounds,))
 
@@ -294,6 +287,13 @@ def contradiction() -> StoreCorruptError:
         "What was to end in this round is not what survives in the ledger; nothing was changed.",
         do="Run `retrodp verify` on the store.",
     )
+
+
+def _of_stamps(lives: Updates) -> dict[int, Updates]:
+    stamps = np.unique(lives.stamp).tolist()
+    if len(stamps) == 1:
+        return {stamps[0]: lives}
+    return {stamp: lives.take(np.flatnonzero(lives.stamp == stamp)) for stamp in stamps}
 
 
 def _by_stamp(records: Iterable[Record]) -> dict[int, list[Record]]:

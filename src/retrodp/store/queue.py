@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from retrodp.store.database import Database
+from retrodp.store.database import Database, moves
 from retrodp.stream.update import Arrivals, Op, QueuedUpdate, made_update
 
 NO_VALUE = b""
@@ -45,8 +45,8 @@ class Queue(Protocol):
     def drop_person(self, person: str) -> int:
         """Remove every waiting update of a person, also those that name her as namespace."""
 
-    def shift(self, rounds: int, far: int) -> None:
-        """Take `rounds` off every round and named stamp; `far` lies beyond all of them."""
+    def shift(self, rounds: int) -> None:
+        """Take `rounds` off every round and named stamp."""
 
     def unite(self) -> None:
         """Keep what waits in the one way that follows from it."""
@@ -115,9 +115,9 @@ class PointQueue:
             "DELETE FROM queue WHERE person = ?1 OR (space = ?1 AND space > '')", (person,)
         )
 
-    def shift(self, rounds: int, far: int) -> None:
+    def shift(self, rounds: int) -> None:
         """Take `rounds` off every round and stamp."""
-        for move in (far, -far - rounds):
+        for move in moves(rounds):
             self._database.execute(
                 "UPDATE queue SET round = round + ?1, stamp = stamp + ?1", (move,)
             )

@@ -11,9 +11,6 @@ from retrodp.store.database import Database
 from retrodp.store.queue import Queue
 from retrodp.store.survivors import Survivors
 
-_FAR = 1 << 40
-"""Beyond every stamp, so that a row on its way never meets the key of one that has not moved."""
-
 
 def shift(database: Database, queue: Queue, survivors: Survivors, rounds: int) -> None:
     """Take `rounds` off every round and stamp.
@@ -24,8 +21,8 @@ def shift(database: Database, queue: Queue, survivors: Survivors, rounds: int) -
         survivors: Its survivors.
         rounds: Of the epoch that is over.
     """
-    survivors.shift(rounds, _FAR)
-    queue.shift(rounds, _FAR)
+    survivors.shift(rounds)
+    queue.shift(rounds)
     database.execute("UPDATE remembered SET until = until - ?", (rounds,))
     database.execute("UPDATE sources SET until = until - ?", (rounds,))
     if states.exists(database):

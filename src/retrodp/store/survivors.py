@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Protocol
 
-from retrodp.store.database import Database
+from retrodp.store.database import Database, moves
 from retrodp.store.packs import contradiction
 from retrodp.stream.update import Changes, Record, made_record
 
@@ -37,8 +37,8 @@ class Survivors(Protocol):
     def count(self) -> int:
         """Number of survivors, copies included."""
 
-    def shift(self, rounds: int, far: int) -> None:
-        """Take `rounds` off every stamp; `far` lies beyond all of them."""
+    def shift(self, rounds: int) -> None:
+        """Take `rounds` off every stamp."""
 
     def with_stamp(self, stamp: int) -> list[Record]:
         """Survivors of one stamp round."""
@@ -109,9 +109,9 @@ class PointTable:
         del identifier
         return []
 
-    def shift(self, rounds: int, far: int) -> None:
-        """Take `rounds` off every stamp; `far` lies beyond all of them."""
-        for move in (far, -far - rounds):
+    def shift(self, rounds: int) -> None:
+        """Take `rounds` off every stamp."""
+        for move in moves(rounds):
             self._database.execute("UPDATE multiset SET stamp = stamp + ?", (move,))
 
     def running(self, round_: int) -> dict[Point, Record]:

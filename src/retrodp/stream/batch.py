@@ -7,9 +7,9 @@ or where they came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,12 @@ import numpy.typing as npt
 from retrodp.stream.coded import CodedColumn, unpacked
 from retrodp.stream.queued import Updates
 from retrodp.stream.update import Record
+
+Identity: TypeAlias = tuple[str, str, int]
+
+
+def _nobody(place: int) -> Identity:
+    raise IndexError(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,8 @@ class Batch:
         columns: Canonical values by column name, each a list of `length`.
         counts: Copies of each record, int64, shape `(length,)`; all 1 with ids.
         stamps: Round that each record belongs to, likewise; None where nothing asks for it.
-        identities: (namespace, id, stamp) of each record, for the statistic of live records alone;
-            the id is "" in a stream without ids.
+        identity: (namespace, id, stamp) of the record at a place, for the statistic of live records
+            alone; the id is "" in a stream without ids.
         coded: The same columns by their distinct values, where they are at hand.
     """
 
@@ -37,7 +43,7 @@ class Batch:
     columns: Mapping[str, list[object]]
     counts: npt.NDArray[np.int64]
     stamps: npt.NDArray[np.int64] | None = None
-    identities: Sequence[tuple[str, str, int]] = ()
+    identity: Callable[[int], Identity] = _nobody
     coded: Mapping[str, CodedColumn] = field(default_factory=dict)
 
     @classmethod
@@ -51,9 +57,12 @@ class Batch:
         counts = np.fromiter((record.count for record in records), np.int64, len(records))
         stamps = np.fromiter((record.stamp for record in records), np.int64, len(records))
         payloads = [record.payload for record in records]
-        return cls(
-            len(records), _DecodedLater(payloads, names), counts, stamps, _Identities(records)
-        )
+
+        def identity(place: int) -> Identity:
+            record = records[place]
+            return record.space, record.id, record.stamp
+
+        return cls(len(records), _DecodedLater(payloads, names), counts, stamps, identity)
 
     @classmethod
     def of_updates(cls, updates: Updates, names: Sequence[str]) -> Batch:
@@ -67,58 +76,13 @@ class Batch:
         if payload.opaque or len(payload.columns) != len(names):
             return cls.of_records(updates.records(), names)
         columns = dict(zip(names, payload.columns, strict=True))
-        identities = _Named(updates)
         ones = np.ones(len(updates), np.int64)
-        return cls(len(updates), _Coded(columns), ones, updates.stamp, identities, columns)
 
+        def identity(place: int) -> Identity:
+            space = "" if updates.space is None else updates.space[place]
+            return space, updates.id[place], int(updates.stamp[place])
 
-class _Identities(Sequence[tuple[str, str, int]]):
-    """Who the records are, read off when it is asked for."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    @overload
-    def __getitem__(self, place: int) -> tuple[str, str, int]: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[tuple[str, str, int]]: ...
-    def __getitem__(
-        self, place: int | slice
-    ) -> tuple[str, str, int] | Sequence[tuple[str, str, int]]:
-        if isinstance(place, slice):
-            return _Identities(self._records[place])
-        record = self._records[place]
-        return record.space, record.id, record.stamp
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-
-class _Named(Sequence[tuple[str, str, int]]):
-    """Who the records are that additions write, made when it is asked for."""
-
-    def __init__(self, updates: Updates) -> None:
-        self._updates = updates
-
-    @overload
-    def __getitem__(self, place: int) -> tuple[str, str, int]: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[tuple[str, str, int]]: ...
-    def __getitem__(
-        self, place: int | slice
-    ) -> tuple[str, str, int] | Sequence[tuple[str, str, int]]:
-        updates = self._updates
-        if isinstance(place, slice):
-            return _Named(updates.take(np.arange(len(updates))[place]))
-        space = "" if updates.space is None else updates.space[place]
-        return space, updates.id[place], int(updates.stamp[place])
-
-    def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        updates = self._updates
-        return zip(updates.spaces, updates.id, updates.stamp.tolist(), strict=True)
-
-    def __len__(self) -> int:
-        return len(self._updates)
+        return cls(len(updates), _Coded(columns), ones, updates.stamp, identity, columns)
 
 
 class _Coded(Mapping[str, list[object]]):

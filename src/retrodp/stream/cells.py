@@ -72,10 +72,7 @@ class ArrowCells(Sequence[object]):
             texts: list[object] = self._array.to_numpy(zero_copy_only=False).tolist()
             return texts
         distinct, codes, _ = self.coded()
-        objects = np.empty(len(distinct), dtype=object)
-        objects[:] = distinct
-        cells: list[object] = objects[codes].tolist()
-        return cells
+        return CodedColumn(distinct, codes).values()
 
     def coded(self) -> Coded:
         """The distinct cells, one Python object each; null is the last of them, if there is one."""

@@ -100,10 +100,7 @@ class _Coded:
 
     def spread(self, of_distinct: list[Any]) -> list[Any]:
         """One value per row."""
-        objects = np.empty(len(of_distinct), object)
-        objects[:] = of_distinct
-        rows: list[Any] = objects[self.codes].tolist()
-        return rows
+        return CodedColumn(of_distinct, self.codes).values()
 
     def flags(self, of_distinct: Sequence[bool]) -> Flags:
         """One flag per row."""
