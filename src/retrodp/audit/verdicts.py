@@ -202,7 +202,7 @@ def _on_price(rows: Sequence[Json]) -> str:
 
 
 def _power(name: str, rows: Sequence[Json]) -> str:
-    planted = [row for row in rows if row["test"].startswith(_PLANTED)]
+    planted = _planted(rows)
     caught = sum(row["verdict"] == "caught" for row in planted)
     parts = [f"{caught} of {_number(len(planted), 'planted fault')} caught"] if planted else []
     match name:

@@ -19,7 +19,7 @@ from retrodp.plan.epochs import Epoch
 from retrodp.plan.plan import Plan
 from retrodp.plan.resolved import ResolvedPlan
 from retrodp.views import samples, words
-from retrodp.views.figures import Grid, at_most, grouped, percent
+from retrodp.views.figures import Grid, at_most, grouped, percent, shared_level
 from retrodp.views.tables import bare_table
 
 FORMAT = 1
@@ -202,8 +202,7 @@ def render(console: Console, budget: Mapping[str, Any]) -> None:
 
 
 def _table(releases: list[dict[str, Any]], width: int) -> Table:
-    levels = {release["level"] for release in releases}
-    level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
+    level = shared_level(release["level"] for release in releases)
     headings = ["release", "share", "noise", f"±{level}", "± all\nrounds"]
     if any("threshold" in release for release in releases):
         headings.append("published\nfrom")

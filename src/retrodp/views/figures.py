@@ -6,6 +6,7 @@ Everything here is arithmetic on texts and whole steps; it knows no release and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -102,6 +103,12 @@ def counted(number: int, noun: str, verb: str = "") -> str:
 def percent(level: Fraction) -> str:
     """A share or coverage as per cent, at most four significant digits: "95%"."""
     return f"{float(level * 100):.4g}%"
+
+
+def shared_level(levels: Iterable[str]) -> str:
+    """For a heading: " 95%" if all have this one coverage, else nothing."""
+    found = set(levels)
+    return f" {percent(Fraction(found.pop()))}" if len(found) == 1 else ""
 
 
 def printable(label: str) -> str:

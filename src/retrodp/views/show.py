@@ -18,7 +18,7 @@ from retrodp.errors import UsageError
 from retrodp.mechanisms.answer import Answer
 from retrodp.views import words
 from retrodp.views.export import NUMBERS, answer_rows
-from retrodp.views.figures import Grid, grouped, natural, percent, printable
+from retrodp.views.figures import Grid, grouped, natural, percent, printable, shared_level
 from retrodp.views.published import TEST, Published
 from retrodp.views.show_revised import newest_rows
 from retrodp.views.show_revised import render as render_revised
@@ -211,8 +211,7 @@ def render_scalars(console: Console, releases: Sequence[Mapping[str, Any]]) -> N
     """A table of the releases that are one number."""
     if not releases:
         return
-    levels = {release["level"] for release in releases}
-    level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
+    level = shared_level(release["level"] for release in releases)
     table = bare_table()
     table.add_column("release", overflow="fold")
     for heading in ("value", f"±{level}", "± all rounds"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from retrodp.views import budget, show
-from retrodp.views.figures import grouped, percent, printable
+from retrodp.views.figures import counted, grouped, printable, shared_level
 from retrodp.views.published import Published
 from retrodp.views.tables import bare_table
 
@@ -83,8 +82,7 @@ def _totals(console: Console, published: Published, latest: Mapping[str, Any]) -
     console.print(Text.assemble((title, "bold"), f"  from {latest['round_start']}"))
     if not scalars:
         return
-    levels = {release["level"] for release in scalars}
-    level = f" {percent(Fraction(levels.pop()))}" if len(levels) == 1 else ""
+    level = shared_level(release["level"] for release in scalars)
     table = bare_table()
     table.add_column("release", overflow="fold")
     for heading in ("round before", "this round", f"±{level}"):
@@ -125,7 +123,7 @@ def _key(key: Mapping[str, Any]) -> list[tuple[str, str]]:
     if key["derives_rounds_from"] is None:
         return []
     most = max(key["past_rounds_still_open"].values(), default=0)
-    past = f" and {most:,} past round{'' if most == 1 else 's'}" if most else ""
+    past = f" and {counted(most, 'past round')}" if most else ""
     sentence = (
         "Whoever holds the key and the publications can still take the noise off the numbers of this "
         f"round{past}{' (at most, by release)' if most else ''}, and off no others."
@@ -165,7 +163,7 @@ def _equality(certificate: Mapping[str, Any]) -> tuple[str, str]:
 def _search(entries: Sequence[Mapping[str, Any]], files: int) -> list[tuple[str, str]]:
     """What the search for forgotten values found."""
     kinds = Counter(_KINDS.get(str(entry["kind"]), str(entry["kind"])) for entry in entries)
-    asked = ", ".join(f"{many:,} {kind}{'' if many == 1 else 's'}" for kind, many in kinds.items())
+    asked = ", ".join(counted(many, kind) for kind, many in kinds.items())
     left = sorted({place for entry in entries for place in entry["left_in"]})
     whole = all(entry.get("searched") == "every byte" for entry in entries)
     # A short value stands in any file by chance, so of it only live rows were asked.

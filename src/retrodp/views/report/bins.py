@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from retrodp.mechanisms.answer import Answer, Figure
+from retrodp.views.figures import counted
 from retrodp.views.published import Published
 from retrodp.views.report import drawings, sentences
 from retrodp.views.report.gather import History, history, largest, spread
@@ -103,7 +104,7 @@ def listed(published: Published, last: Answer, table: Mapping[str, Any], days: D
 
 def numbered(last: Answer) -> str:
     """How many numbers there are."""
-    return f"{len(last):,} {'number' if len(last) == 1 else 'numbers'}"
+    return counted(len(last), "number")
 
 
 def panels(

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from retrodp.mechanisms.answer import Answer, Figure
+from retrodp.views.figures import counted
 from retrodp.views.published import Published
 from retrodp.views.report import drawings, sentences, snapshots
 from retrodp.views.report.gather import history
@@ -92,8 +93,7 @@ def shown(published: Published, last: Answer, table: Mapping[str, Any], days: Da
     ]
     if others:
         blocks.append(_others(last, others, days))
-    many = len(found)
-    return Shown(tuple(blocks), f"{many:,} {'centre' if many == 1 else 'centres'}")
+    return Shown(tuple(blocks), counted(len(found), "centre"))
 
 
 def _axes(columns: Sequence[str]) -> tuple[str, ...]:

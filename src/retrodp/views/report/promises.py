@@ -13,7 +13,7 @@ from typing import Any
 from retrodp.errors import RetrodpError
 from retrodp.privacy.conversion import epsilon_integer_orders
 from retrodp.privacy.loss import GaussianNorm
-from retrodp.views.figures import at_most, grouped, percent
+from retrodp.views.figures import at_most, counted, grouped, percent
 from retrodp.views.published import Published
 from retrodp.views.report.labels import Days
 from retrodp.views.report.sentences import FORGETS
@@ -56,7 +56,7 @@ def spent(published: Published, budget: Mapping[str, Any]) -> str:
     rest = (
         "All rounds are published."
         if not left
-        else f"The {_number(left, 'round')} to come will add nothing to it."
+        else f"The {counted(left, 'round')} to come will add nothing to it."
     )
     return (
         f"Spent so far: at most epsilon {all_['epsilon']}{extra}, which is all of it. Noise is laid out over all "
@@ -215,7 +215,3 @@ def total(budget: Mapping[str, Any]) -> dict[str, str]:
     """Epsilon and delta of all epochs together, rounded up."""
     exact = budget["all"]["exact_total"]
     return {name: at_most(Fraction(text)) for name, text in exact.items()}
-
-
-def _number(many: int, what: str) -> str:
-    return f"{many:,} {what}{'' if many == 1 else 's'}"
